@@ -1,0 +1,1 @@
+//! Who in the fleet may send a probe now: one-shot permits.

@@ -1,0 +1,3 @@
+//! The haleway command.
+
+fn main() {}

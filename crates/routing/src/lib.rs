@@ -1,0 +1,1 @@
+//! Which deployments may serve a call, in what order, within what budget.

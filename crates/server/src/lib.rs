@@ -1,0 +1,1 @@
+//! The HTTP face of the gateway and the life of a request.

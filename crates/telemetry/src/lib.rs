@@ -1,0 +1,1 @@
+//! Metrics, log set-up and types that keep secrets out of both.

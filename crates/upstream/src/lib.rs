@@ -1,0 +1,1 @@
+//! Transport to providers: connections, deadlines per phase, bodies and streams.

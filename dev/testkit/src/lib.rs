@@ -1,0 +1,1 @@
+//! Boots the gateway in-process.
