@@ -1,1 +1,22 @@
 //! LiteLLM's config.yaml, read with positions, checked whole, lowered to typed settings.
+//!
+//! Three stages, one direction. `yaml` turns bytes into a tree whose every node knows its place and is read as
+//! PyYAML reads it; includes and `os.environ/` references are applied to that tree. `lower` reads the tree into
+//! a [`Config`] and reports every finding on the way, never only the first. `check` looks at the whole: groups,
+//! fallbacks, times that do not fit together. The presets and the order in which they are overridden are in
+//! `lower::health`; which keys exist and what each does here is data, in [`keys`] and [`env`].
+
+mod diag;
+mod load;
+mod origin;
+mod source;
+mod typed;
+
+pub use diag::{Diagnostic, Severity, render};
+pub use load::{Loaded, Options, load};
+pub use origin::Origin;
+pub use source::Source;
+pub use typed::{
+    Config, Fleet, General, Haleway, Limits, Litellm, LitellmParams, Model, ModelInfo, Origins, Place, ProfileChoice,
+    Router,
+};

@@ -1,0 +1,38 @@
+//! Where an effective value came from.
+
+use std::fmt;
+use std::path::Path;
+use std::sync::Arc;
+
+/// Where an effective value came from.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Origin {
+    /// Nobody said anything.
+    #[default]
+    Default,
+    /// The preset of this name.
+    Profile(&'static str),
+    /// A line of a configuration file.
+    File {
+        /// The file, as it was named.
+        file: Arc<Path>,
+        /// The line, from 1.
+        line: u32,
+    },
+    /// An environment variable.
+    Env(&'static str),
+    /// It follows from the effective value of another key.
+    Derived(&'static str),
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Default => f.write_str("default"),
+            Self::Profile(name) => write!(f, "profile {name}"),
+            Self::File { file, line } => write!(f, "{}:{line}", file.display()),
+            Self::Env(name) => write!(f, "environment {name}"),
+            Self::Derived(key) => write!(f, "follows {key}"),
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! The `haleway` section: what LiteLLM has no words for.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use haleway_health::{PanicParams, Profile};
+
+use super::Origins;
+
+/// The `haleway` section.
+#[derive(Clone, Debug)]
+pub struct Haleway {
+    /// The preset, and why it was chosen.
+    pub profile: ProfileChoice,
+    /// `admin_listen`: health and admin routes on a listener of their own.
+    pub admin_listen: Option<SocketAddr>,
+    /// `errors.all_out_status`: HTTP status when no deployment may be used; `None` = the profile's (429 or 503).
+    pub all_out_status: Option<u16>,
+    /// What a group does when too few of its deployments are in, unless it says otherwise itself.
+    pub panic: PanicParams,
+    /// Groups with settings of their own (`groups`), completed.
+    pub group_panic: BTreeMap<Arc<str>, PanicParams>,
+    /// Bounds on probing.
+    pub limits: Limits,
+    /// Coordination of several processes.
+    pub fleet: Fleet,
+    /// Where global health values came from.
+    pub origins: Origins,
+    /// Where the values of the groups in `group_panic` came from.
+    pub group_origins: BTreeMap<Arc<str>, Origins>,
+}
+
+impl Haleway {
+    /// What the group `name` does when too few of its deployments are in.
+    pub fn panic_of(&self, name: &str) -> PanicParams {
+        self.group_panic.get(name).copied().unwrap_or(self.panic)
+    }
+}
+
+/// Which preset, and why.
+#[derive(Clone, Debug)]
+pub struct ProfileChoice {
+    /// The preset.
+    pub profile: Profile,
+    /// One sentence for `config explain`.
+    pub reason: String,
+}
+
+impl ProfileChoice {
+    /// `litellm` or `resilient`.
+    pub const fn name(&self) -> &'static str {
+        profile_name(self.profile)
+    }
+}
+
+/// The name of a preset.
+pub(crate) const fn profile_name(profile: Profile) -> &'static str {
+    match profile {
+        Profile::Litellm => "litellm",
+        Profile::Resilient => "resilient",
+    }
+}
+
+/// Bounds on probing in one process.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Limits {
+    /// `health.probe.concurrency`, or `health_check_concurrency`: probes in flight.
+    pub concurrency: u32,
+    /// `health.probe.per_host`: probes in flight at one host.
+    pub per_host: u32,
+    /// `health.budget.probes_per_day` of one deployment.
+    pub probes_per_day: Option<u32>,
+    /// `health.budget.usd_per_day` of all deployments.
+    pub usd_per_day: Option<f64>,
+}
+
+/// Coordination of several processes: what the file and the environment say of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fleet {
+    /// `use_shared_health_check`, and Redis is configured.
+    pub shared: bool,
+    /// `DEFAULT_SHARED_HEALTH_CHECK_TTL`: the probing period in shared mode.
+    pub ttl: Duration,
+    /// `DEFAULT_SHARED_HEALTH_CHECK_LOCK_TTL`.
+    pub lock_ttl: Duration,
+}
