@@ -1,1 +1,13 @@
 //! Wire formats of model providers and their clients: the borrowed JSON envelope, SSE, error bodies.
+//!
+//! Nothing here knows a provider or a deployment. The rule of the crate is that bytes which nobody has to
+//! change are never parsed into values and never written anew: an unknown member, a large integer and the
+//! spelling of a number reach the other side as they came.
+
+pub mod chat;
+mod envelope;
+pub mod error_body;
+pub mod sse;
+pub mod wait;
+
+pub use envelope::{Change, Envelope, EnvelopeError, EnvelopeErrorKind, MAX_DEPTH};
