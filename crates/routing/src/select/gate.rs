@@ -1,0 +1,114 @@
+//! What keeps a deployment out for this call whatever its health: the call's own path, the configuration, limits.
+
+use crate::select::Query;
+use crate::stats::Stats;
+use crate::table::{Member, Table};
+
+/// Why a deployment is no candidate for this call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stop {
+    /// The call named another deployment.
+    NotNamed,
+    Tried,
+    Blocked,
+    Tags,
+    ContextWindow,
+    Requests,
+    Tokens,
+    Parallel,
+}
+
+/// Which tags admit a deployment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Tagged {
+    /// Tags do not matter.
+    Any,
+    /// The call's own tags.
+    Own,
+    /// The tag `default`.
+    Default,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Gate<'a> {
+    table: &'a Table,
+    query: &'a Query<'a>,
+    tagged: Tagged,
+    limits: bool,
+}
+
+const DEFAULT_TAG: &str = "default";
+
+impl<'a> Gate<'a> {
+    pub(super) fn new(table: &'a Table, query: &'a Query<'a>) -> Self {
+        let settings = table.settings();
+        let limits = settings.enforce_limits || settings.strategy.enforces_limits();
+        let mut gate = Self { table, query, tagged: Tagged::Any, limits };
+        if settings.tag_filtering {
+            gate.tagged = gate.tagging();
+        }
+        gate
+    }
+
+    /// LiteLLM's rule: the call's tags decide while anyone has them; otherwise those tagged `default`; a call
+    /// without tags may go anywhere when no one is tagged so.
+    fn tagging(&self) -> Tagged {
+        let members = self.table.members(self.query.group);
+        let any = |tagged: Tagged| members.iter().any(|member| self.has(member, tagged));
+        if !self.query.facts.tags.is_empty() {
+            return if any(Tagged::Own) { Tagged::Own } else { Tagged::Default };
+        }
+        if any(Tagged::Default) { Tagged::Default } else { Tagged::Any }
+    }
+
+    fn has(&self, member: &Member, tagged: Tagged) -> bool {
+        let tags = self.table.detail(member.slot).map_or(&[] as &[_], |detail| &detail.tags);
+        let carries = |wanted: &str| tags.iter().any(|tag| **tag == *wanted);
+        match tagged {
+            Tagged::Any => true,
+            Tagged::Default => carries(DEFAULT_TAG),
+            Tagged::Own if self.table.settings().tags_match_any => {
+                self.query.facts.tags.iter().any(|tag| carries(tag))
+            }
+            Tagged::Own => self.query.facts.tags.iter().all(|tag| carries(tag)),
+        }
+    }
+
+    /// What stops `member`, if anything does.
+    pub(super) fn stops<S: Stats + ?Sized>(&self, member: &Member, stats: &S) -> Option<Stop> {
+        let query = self.query;
+        if query.only.is_some_and(|only| only != member.slot) {
+            return Some(Stop::NotNamed);
+        }
+        if query.tried.contains(&member.slot) {
+            return Some(Stop::Tried);
+        }
+        if member.blocked {
+            return Some(Stop::Blocked);
+        }
+        if self.tagged != Tagged::Any && !self.has(member, self.tagged) {
+            return Some(Stop::Tags);
+        }
+        let prompt = query.facts.input_tokens.unwrap_or(0);
+        if self.table.settings().pre_call_checks && prompt > member.max_input_tokens {
+            return Some(Stop::ContextWindow);
+        }
+        if member.max_parallel != u32::MAX && stats.in_flight(member.slot) >= member.max_parallel {
+            return Some(Stop::Parallel);
+        }
+        if !self.limits {
+            return None;
+        }
+        // LiteLLM stops one request before the limit; the number in the configuration is what is meant.
+        if member.rpm != u32::MAX && stats.requests_this_minute(member.slot, query.now) >= member.rpm {
+            return Some(Stop::Requests);
+        }
+        if member.tpm != u64::MAX {
+            let used = stats.tokens_this_minute(member.slot, query.now);
+            if used >= member.tpm || used.saturating_add(prompt) > member.tpm {
+                return Some(Stop::Tokens);
+            }
+        }
+        None
+    }
+}

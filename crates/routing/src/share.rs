@@ -1,0 +1,60 @@
+//! The share of live traffic that may be retries: what keeps a retry storm from making an outage worse.
+//!
+//! Every call pays in a fraction of a retry, every retry takes one out. A small reserve per second keeps retries
+//! possible when there is little traffic.
+
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use haleway_health::Timestamp;
+
+const UNIT: u64 = 1_000;
+/// Retries that a quiet time may save up.
+const SAVED_MAX: u64 = 100;
+
+/// Counts calls and retries of this process; lock-free.
+#[derive(Debug)]
+pub struct RetryShare {
+    per_call: u64,
+    reserve: u32,
+    saved: AtomicU64,
+    /// Second (u32) and retries granted from the reserve in it (u32).
+    second: AtomicU64,
+}
+
+impl RetryShare {
+    /// Retries may be `share` (0 to 1) of the calls, and at least `reserve` per second.
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped to 0 to 1")]
+    pub fn new(share: f32, reserve: u32) -> Self {
+        let per_call = (share.clamp(0.0, 1.0) * UNIT as f32) as u64;
+        Self { per_call, reserve, saved: AtomicU64::new(0), second: AtomicU64::new(0) }
+    }
+
+    /// A call came in.
+    pub fn call(&self) {
+        let pay = |saved: u64| Some((saved + self.per_call).min(SAVED_MAX * UNIT));
+        // The closure always answers, so the update cannot fail.
+        self.saved.fetch_update(Relaxed, Relaxed, pay).unwrap_or_default();
+    }
+
+    /// Takes a retry out; whether there was one.
+    pub fn take(&self, now: Timestamp) -> bool {
+        let paid = self.saved.fetch_update(Relaxed, Relaxed, |saved| saved.checked_sub(UNIT)).is_ok();
+        paid || self.reserved(now)
+    }
+
+    fn reserved(&self, now: Timestamp) -> bool {
+        let this = (now.as_millis() / 1_000) << 32;
+        let grant = |word: u64| {
+            let granted = if word >> 32 << 32 == this { word & u64::from(u32::MAX) } else { 0 };
+            (granted < u64::from(self.reserve)).then_some(this | (granted + 1))
+        };
+        self.second.fetch_update(Relaxed, Relaxed, grant).is_ok()
+    }
+}
+
+impl Default for RetryShare {
+    /// 20 % of the calls, and at least 10 per second.
+    fn default() -> Self {
+        Self::new(0.2, 10)
+    }
+}
