@@ -1,1 +1,27 @@
 //! Providers as data and code: where a call goes, what it looks like, what its answer means.
+//!
+//! [`resolve`] turns a deployment's parameters into a [`Target`]. [`Target::call`] builds a client's call and
+//! [`Target::probe`] a probe, on the same road; [`judge`] reads a probe's answer. The [`registry`] holds the
+//! providers as rows, `wires` what differs between their formats.
+
+mod call;
+mod mode;
+mod operation;
+mod probe;
+mod reference;
+pub mod registry;
+mod resolve;
+mod route;
+mod target;
+mod wires;
+
+pub use call::{Call, CallOptions, Refusal, Reply, Step, Translator, Untranslatable, is_usage_chunk};
+pub use mode::{Mode, ModeOrigin, mode_of_name};
+pub use operation::Operation;
+pub use probe::{
+    CannotProbe, Expectation, Finding, Judgement, Probe, ProbeAnswer, ProbeMemory, ProbeSettings, judge,
+};
+pub use reference::reference;
+pub use registry::Provider;
+pub use resolve::{DeploymentSource, ModelName, ResolveError, resolve, split_model};
+pub use target::Target;

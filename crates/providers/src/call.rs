@@ -1,0 +1,160 @@
+//! One call to a provider, ready to be sent, and how its answer becomes the client's.
+
+use std::fmt;
+
+use bytes::Bytes;
+use http::{HeaderMap, Method, Uri};
+
+/// What the caller of [`crate::Target::call`] decides per request.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct CallOptions {
+    /// The client asked for a stream.
+    pub stream: bool,
+    /// Leave out parameters the provider is known not to take, beside what the deployment itself says
+    /// (`litellm_settings.drop_params`).
+    pub drop_params: bool,
+    /// Seconds since the Unix epoch: the `created` of translated answers.
+    pub created: u64,
+}
+
+/// A request to a provider. Its headers carry the credential, marked sensitive.
+pub struct Call {
+    /// The HTTP method.
+    pub method: Method,
+    /// The absolute URL.
+    pub uri: Uri,
+    /// Every header but `content-length` and `host`.
+    pub headers: HeaderMap,
+    /// The whole body; empty for `GET`.
+    pub body: Bytes,
+    /// How the answer becomes the client's.
+    pub reply: Reply,
+    /// The stream was asked to end with a usage chunk that the client did not ask for: leave out the chunk that
+    /// [`is_usage_chunk`] names.
+    pub strip_usage: bool,
+}
+
+impl Call {
+    /// The request, and how to read its answer.
+    pub fn into_request(self) -> (http::Request<Bytes>, Reply, bool) {
+        let mut request = http::Request::new(self.body);
+        *request.method_mut() = self.method;
+        *request.uri_mut() = self.uri;
+        *request.headers_mut() = self.headers;
+        (request, self.reply, self.strip_usage)
+    }
+}
+
+impl fmt::Debug for Call {
+    /// Method, URL and size: bodies are the caller's and headers hold the key.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Call")
+            .field("method", &self.method)
+            .field("uri", &self.uri)
+            .field("body_bytes", &self.body.len())
+            .field("reply", &self.reply)
+            .finish_non_exhaustive()
+    }
+}
+
+/// How a provider's answer becomes the client's.
+#[derive(Debug)]
+pub enum Reply {
+    /// The provider's bytes are the client's bytes.
+    Passthrough,
+    /// The provider speaks another wire.
+    Translated(Box<dyn Translator>),
+}
+
+/// Turns the success answers of one call into OpenAI's shape. Errors (any status but 2xx) are never given to
+/// it: the classifier reads them raw.
+pub trait Translator: fmt::Debug + Send {
+    /// The whole body of a 2xx answer, as the client is to see it.
+    ///
+    /// # Errors
+    /// When the body is not what the provider promises.
+    fn answer(&mut self, body: &[u8]) -> Result<Bytes, Untranslatable>;
+
+    /// One server-sent event. Pushes the JSON of zero or more OpenAI chunks (without `data:`) onto `chunks`.
+    fn event(&mut self, event: Option<&str>, data: &[u8], chunks: &mut Vec<Bytes>) -> Step;
+}
+
+/// What a translated stream does next.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// Go on reading.
+    More,
+    /// The provider said the last word: write `data: [DONE]` and end.
+    Done,
+    /// The provider reported an error inside the stream. Its raw body, for the classifier.
+    Failed(Bytes),
+    /// The event is not what the provider promises.
+    Malformed(String),
+}
+
+/// A 2xx body that is not what the provider promises. Clients see a `malformed_response` fault.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the answer is not in the provider's format: {0}")]
+pub struct Untranslatable(pub String);
+
+/// A call that is refused before anything is sent: the request cannot be said on the provider's wire, or the
+/// provider has no such operation. The caller's fault, so no deployment's health is touched.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct Refusal {
+    /// The status to answer: 400.
+    pub status: u16,
+    /// Stable machine name: `unsupported_operation`, `untranslatable_request` or `invalid_value`.
+    pub code: &'static str,
+    /// The request's field at fault, if it is one.
+    pub param: Option<String>,
+    /// One sentence for the caller.
+    pub message: String,
+    /// Another deployment of the group may be able to serve the call.
+    pub retry_other: bool,
+}
+
+impl Refusal {
+    /// The provider has no such operation; another provider may.
+    pub(crate) fn unsupported(provider: &str, operation: crate::Operation) -> Self {
+        Self {
+            status: 400,
+            code: "unsupported_operation",
+            param: None,
+            message: format!("{provider} does not serve {operation}"),
+            retry_other: true,
+        }
+    }
+
+    /// The request's `param` cannot be said on the provider's wire.
+    pub(crate) fn untranslatable(param: impl Into<String>, message: impl Into<String>) -> Self {
+        Self {
+            status: 400,
+            code: "untranslatable_request",
+            param: Some(param.into()),
+            message: message.into(),
+            retry_other: false,
+        }
+    }
+}
+
+/// Whether a chunk carries usage and no choice: the extra chunk that `stream_options.include_usage` asks for.
+pub fn is_usage_chunk(data: &[u8]) -> bool {
+    #[derive(serde::Deserialize)]
+    struct Facts<'a> {
+        #[serde(borrow, default)]
+        choices: Option<&'a serde_json::value::RawValue>,
+        #[serde(borrow, default)]
+        usage: Option<&'a serde_json::value::RawValue>,
+    }
+    // Every chunk of a long stream is looked at: most are told apart by one search.
+    if memchr::memmem::find(data, b"\"usage\"").is_none() {
+        return false;
+    }
+    serde_json::from_slice::<Facts<'_>>(data).is_ok_and(|facts| {
+        facts.usage.is_some_and(|usage| usage.get() != "null")
+            && facts.choices.is_some_and(|choices| {
+                choices.get().trim_start_matches('[').trim_end_matches(']').trim().is_empty()
+            })
+    })
+}

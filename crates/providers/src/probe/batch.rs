@@ -1,0 +1,45 @@
+//! Batch: the list of jobs, which costs nothing. A probe never creates a job.
+
+use bytes::Bytes;
+use serde_json::Value;
+
+use super::verdict::Verdict;
+use super::{CannotProbe, Expectation, Probe, ProbeSettings};
+use crate::target::Target;
+use crate::{Call, Mode, Reply};
+
+/// The list call.
+pub(super) fn probe(target: &Target, _settings: &ProbeSettings) -> Result<Probe, CannotProbe> {
+    let uri = target.list_batches.clone().ok_or_else(|| CannotProbe {
+        code: "unsupported_by_provider",
+        message: format!(
+            "{} has no list of batches: correct model_info.mode of {:?}",
+            target.provider.id, target.full_model
+        ),
+    })?;
+    let expect = Expectation {
+        mode: Mode::Batch,
+        stream: false,
+        repaired: false,
+        cap: None,
+        dimensions: None,
+        documents: 0,
+    };
+    let call = Call {
+        method: http::Method::GET,
+        uri,
+        headers: target.headers.clone(),
+        body: Bytes::new(),
+        reply: Reply::Passthrough,
+        strip_usage: false,
+    };
+    Ok(Probe { call, expect, deadline: std::time::Duration::from_secs(5) })
+}
+
+/// A list under `data`.
+pub(super) fn judge(value: &Value) -> Verdict {
+    match value.get("data") {
+        Some(Value::Array(_)) => Verdict::Usable,
+        Some(_) | None => Verdict::Malformed("no data list".to_owned()),
+    }
+}

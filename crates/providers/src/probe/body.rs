@@ -1,0 +1,296 @@
+//! The smallest valid body per mode, in the client's format. The deployment's wire then makes of it what it
+//! makes of any client's body, so a probe travels the road of traffic.
+
+use std::time::Duration;
+
+use haleway_wire::Envelope;
+use http::HeaderValue;
+use serde_json::{Map, Value, json};
+
+use super::{CannotProbe, Expectation, Probe, ProbeMemory, ProbeSettings};
+use crate::resolve::model::id_for;
+use crate::target::{Purpose, Target};
+use crate::{CallOptions, Mode, ModeOrigin, Operation};
+
+/// Output cap of a model that is not known to reason, in tokens. Responses APIs refuse less.
+const CAP: u64 = 16;
+/// Output cap of a model that reasons, in tokens: reasoning is billed as output and comes first.
+const CAP_REASONING: u64 = 256;
+
+impl Target {
+    /// The smallest request that shows whether this deployment serves `mode` (usually [`Target::mode`]).
+    ///
+    /// `salt` ends up in the prompt, so that no cache in front of the model answers for it.
+    ///
+    /// # Errors
+    /// When no probe can be built. That says nothing about the deployment.
+    pub fn probe(
+        &self,
+        mode: Mode,
+        settings: &ProbeSettings,
+        memory: &ProbeMemory,
+        salt: u64,
+    ) -> Result<Probe, CannotProbe> {
+        if let (ModeOrigin::ConfiguredUnknown, Some(written)) = (self.mode_origin, &self.unknown_mode) {
+            return Err(CannotProbe {
+                code: "mode_unknown",
+                message: format!(
+                    "model_info.mode {written:?} is no mode, so the deployment is not probed: correct model_info.mode"
+                ),
+            });
+        }
+        if mode == Mode::Batch {
+            return super::batch::probe(self, settings);
+        }
+        let operation = operation(mode)?;
+        if !self.serves(operation) {
+            return Err(CannotProbe {
+                code: "unsupported_by_provider",
+                message: format!(
+                    "{} does not serve {mode} ({operation}): correct model_info.mode of {:?}",
+                    self.provider.id, self.full_model
+                ),
+            });
+        }
+        let model = self.probe_model(settings)?;
+        let draft = Draft {
+            target: self,
+            mode,
+            settings,
+            memory,
+            salt,
+            model: model.as_deref().unwrap_or(&self.wire_model),
+        };
+        let body = draft.body();
+        let stream = body.get("stream").and_then(Value::as_bool).unwrap_or(false);
+        let expect = draft.expectation(&body, stream);
+        let text = Value::Object(body).to_string();
+        let invalid = |message: String| CannotProbe { code: "invalid_settings", message };
+        let envelope = Envelope::parse(text.as_bytes()).map_err(|error| invalid(error.to_string()))?;
+        let options = CallOptions { stream, drop_params: false, created: 0 };
+        let purpose = Purpose::Probe { omit: &memory.dropped };
+        let mut call = self
+            .build(operation, &envelope, model.as_deref(), options, purpose)
+            .map_err(|refusal| invalid(format!("health_check_params cannot be sent: {}", refusal.message)))?;
+        call.headers.insert(http::header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+        Ok(Probe { call, expect, deadline: draft.deadline() })
+    }
+
+    /// The wire model of the probe, when it is not the deployment's own.
+    fn probe_model(&self, settings: &ProbeSettings) -> Result<Option<String>, CannotProbe> {
+        match settings.model.as_deref().map(str::trim).filter(|model| !model.is_empty()) {
+            Some(model) => Ok(Some(id_for(self.provider, &self.provider_name, model))),
+            None if self.wildcard => Err(CannotProbe {
+                code: "no_probe_model",
+                message: format!(
+                    "{:?} serves many models: name the one to probe in model_info.health_check_model",
+                    self.full_model
+                ),
+            }),
+            None => Ok(None),
+        }
+    }
+}
+
+/// The operation that proves a mode.
+pub(super) fn operation(mode: Mode) -> Result<Operation, CannotProbe> {
+    match mode {
+        Mode::Chat => Ok(Operation::Chat),
+        Mode::Completion => Ok(Operation::Completions),
+        Mode::Embedding => Ok(Operation::Embeddings),
+        Mode::Responses => Ok(Operation::Responses),
+        Mode::Rerank => Ok(Operation::Rerank),
+        Mode::AnthropicMessages => Ok(Operation::Messages),
+        Mode::AudioSpeech => Ok(Operation::Speech),
+        Mode::ImageGeneration => Ok(Operation::Images),
+        Mode::AudioTranscription
+        | Mode::ImageEdit
+        | Mode::VideoGeneration
+        | Mode::Realtime
+        | Mode::Batch
+        | Mode::Ocr
+        | Mode::Http => Err(CannotProbe {
+            code: "mode_without_probe",
+            message: format!(
+                "there is no probe for model_info.mode {mode:?}; its health comes from traffic",
+                mode = mode.as_str()
+            ),
+        }),
+    }
+}
+
+struct Draft<'a> {
+    target: &'a Target,
+    mode: Mode,
+    settings: &'a ProbeSettings,
+    memory: &'a ProbeMemory,
+    salt: u64,
+    model: &'a str,
+}
+
+impl Draft<'_> {
+    /// The body in the client's format, without `model` (the wire puts it in).
+    fn body(&self) -> Map<String, Value> {
+        let mut body = match self.mode {
+            Mode::Chat | Mode::AnthropicMessages => self.chat(),
+            Mode::Responses => self.responses(),
+            Mode::Completion => {
+                let mut body = object(json!({ "prompt": self.text("The capital of France is") }));
+                self.put_cap(&mut body, "max_tokens");
+                body
+            }
+            Mode::Embedding => self.embedding(),
+            Mode::Rerank => object(json!({ "query": self.text("a"), "documents": ["a"], "top_n": 1 })),
+            Mode::AudioSpeech => {
+                super::speech::body(self.target, self.settings, self.memory, &self.text("ok"))
+            }
+            Mode::ImageGeneration => super::image::body(self.model, &self.text("a small grey dot")),
+            Mode::AudioTranscription
+            | Mode::ImageEdit
+            | Mode::VideoGeneration
+            | Mode::Realtime
+            | Mode::Batch
+            | Mode::Ocr
+            | Mode::Http => Map::new(),
+        };
+        for (name, value) in &self.settings.params {
+            body.insert(name.clone(), value.clone());
+        }
+        body.retain(|name, value| !value.is_null() && name != "model" && !self.memory.dropped.contains(name));
+        // Without a model the envelope has none to patch; first, as everyone writes it.
+        let mut whole = Map::with_capacity(body.len() + 1);
+        whole.insert("model".to_owned(), self.model.into());
+        whole.extend(body);
+        whole
+    }
+
+    fn chat(&self) -> Map<String, Value> {
+        let content = format!("Reply with the digit 2. (ref {:04x})", self.salt & 0xffff);
+        let mut body = object(json!({ "messages": [{ "role": "user", "content": content }] }));
+        let cap =
+            if self.mode == Mode::Chat && (self.target.defaults.reasons || self.memory.completion_tokens) {
+                "max_completion_tokens"
+            } else {
+                "max_tokens"
+            };
+        self.put_cap(&mut body, cap);
+        if self.mode == Mode::Chat
+            && let Some(effort) = &self.settings.reasoning_effort
+        {
+            body.insert("reasoning_effort".to_owned(), effort.as_str().into());
+        }
+        self.put_stream(&mut body);
+        body
+    }
+
+    fn responses(&self) -> Map<String, Value> {
+        let input = format!("Reply with the digit 2. (ref {:04x})", self.salt & 0xffff);
+        let mut body = object(json!({ "input": input }));
+        self.put_cap(&mut body, "max_output_tokens");
+        body.insert("store".to_owned(), false.into());
+        if let Some(effort) = &self.settings.reasoning_effort {
+            body.insert("reasoning".to_owned(), json!({ "effort": effort }));
+        }
+        body
+    }
+
+    fn embedding(&self) -> Map<String, Value> {
+        let mut body = object(json!({ "input": [self.text("ok")] }));
+        if let Some(input_type) = &self.memory.input_type {
+            body.insert("input_type".to_owned(), input_type.as_str().into());
+        }
+        body
+    }
+
+    /// The operator's text for probes that are not chat, or ours.
+    fn text(&self, ours: &str) -> String {
+        self.settings
+            .prompt
+            .clone()
+            .filter(|prompt| !prompt.trim().is_empty())
+            .unwrap_or_else(|| ours.to_owned())
+    }
+
+    fn put_cap(&self, body: &mut Map<String, Value>, name: &str) {
+        // Anthropic takes no request without a cap.
+        let needed = self.mode == Mode::AnthropicMessages;
+        if self.settings.supports_max_tokens != Some(false) || needed {
+            body.insert(name.to_owned(), self.cap().into());
+        }
+    }
+
+    fn put_stream(&self, body: &mut Map<String, Value>) {
+        if self.memory.stream_only || self.target.defaults.stream {
+            body.insert("stream".to_owned(), true.into());
+        }
+    }
+
+    /// The operator's cap by LiteLLM's precedence, raised to what this deployment was seen to need.
+    fn cap(&self) -> u64 {
+        let settings = self.settings;
+        let reasons = self.target.defaults.reasons || self.memory.reasons;
+        let by_kind = if reasons { settings.max_tokens_reasoning } else { settings.max_tokens_non_reasoning };
+        let by_env = if reasons {
+            settings.env_max_tokens_reasoning.or(settings.env_max_tokens)
+        } else {
+            settings.env_max_tokens
+        };
+        let default = if reasons { CAP_REASONING } else { CAP };
+        let wished = settings.max_tokens.or(by_kind).or(by_env).unwrap_or(default);
+        wished.max(self.memory.cap_floor.unwrap_or(0)).max(self.memory.cap_raised.unwrap_or(0))
+    }
+
+    fn expectation(&self, body: &Map<String, Value>, stream: bool) -> Expectation {
+        let cap = ["max_completion_tokens", "max_tokens", "max_output_tokens"]
+            .iter()
+            .find_map(|name| body.get(*name).and_then(Value::as_u64));
+        let configured = self.target.defaults.params.iter().find(|(name, _)| name == "dimensions");
+        let dimensions = body
+            .get("dimensions")
+            .and_then(Value::as_u64)
+            .or_else(|| configured.and_then(|(_, value)| serde_json::from_slice(value).ok()))
+            .and_then(|dimensions| usize::try_from(dimensions).ok());
+        Expectation {
+            mode: self.mode,
+            stream,
+            repaired: false,
+            cap,
+            dimensions: dimensions.filter(|_| self.mode == Mode::Embedding),
+            documents: body.get("documents").and_then(Value::as_array).map_or(0, Vec::len),
+        }
+    }
+
+    /// How long the mode may take when the operator says nothing.
+    fn deadline(&self) -> Duration {
+        let slow = self.target.defaults.reasons
+            || self.memory.reasons
+            || self.target.provider.key == crate::registry::KeyNeed::Optional;
+        Duration::from_secs(match self.mode {
+            Mode::Chat
+            | Mode::Completion
+            | Mode::Responses
+            | Mode::AnthropicMessages
+            | Mode::Embedding
+            | Mode::Rerank => {
+                if slow {
+                    30
+                } else {
+                    10
+                }
+            }
+            Mode::AudioSpeech | Mode::AudioTranscription => 20,
+            Mode::ImageGeneration | Mode::ImageEdit => 120,
+            Mode::VideoGeneration => 30,
+            Mode::Realtime | Mode::Batch | Mode::Http => 5,
+            Mode::Ocr => 60,
+        })
+    }
+}
+
+/// The members of a JSON object literal.
+pub(super) fn object(value: Value) -> Map<String, Value> {
+    match value {
+        Value::Object(map) => map,
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => Map::new(),
+    }
+}

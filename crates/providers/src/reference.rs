@@ -1,0 +1,110 @@
+//! The reference page of the providers, written from the registry.
+
+use std::fmt::Write as _;
+
+use crate::registry::{Auth, Endpoint, KeyNeed, Method, PROVIDERS, Provider};
+use crate::wires;
+
+/// `docs/providers.md`, as it must stand.
+pub fn reference() -> String {
+    let mut page = String::from(HEAD);
+    for provider in &PROVIDERS {
+        row(&mut page, provider);
+    }
+    page.push_str(BETWEEN);
+    for provider in &PROVIDERS {
+        endpoints(&mut page, provider);
+    }
+    page
+}
+
+const HEAD: &str = "# Providers
+
+Generated from `crates/providers/src/registry` by `cargo xtask gen`; a test compares the two.
+
+A model is written `prefix/name`. An unknown prefix is refused by name. The key and the base are the deployment's
+`api_key` and `api_base`, else the first of the environment variables that is set. A provider's key from the
+environment is never sent to a base that belongs to another provider. \"Served\" says whether this version speaks the
+provider's wire; a deployment of one that it does not speak is refused when the configuration is read.
+
+| provider | prefixes | served | default base | key variables | base variables | credential |
+|---|---|---|---|---|---|---|
+";
+
+const BETWEEN: &str = "
+## Paths
+
+Per mode, below the base; `*` marks a wire this version does not speak yet. `{root}` is the base without its path.
+
+";
+
+fn row(page: &mut String, provider: &Provider) {
+    let prefixes: Vec<String> = provider.prefixes.iter().map(|prefix| format!("`{prefix}/`")).collect();
+    let base = provider.base.map_or_else(|| "`api_base` is needed".to_owned(), |base| format!("`{base}`"));
+    let optional = match provider.key {
+        KeyNeed::Required => "",
+        KeyNeed::Optional => " (optional)",
+    };
+    // A String takes every write.
+    let _always = writeln!(
+        page,
+        "| {} | {} | {} | {base} | {} | {} | {}{optional} |",
+        provider.id,
+        or_dash(&prefixes),
+        if wires::spoken(provider.wire) { "yes" } else { "not yet" },
+        or_dash(&code(provider.key_env)),
+        or_dash(&code(provider.base_env)),
+        auth(provider.auth),
+    );
+}
+
+fn endpoints(page: &mut String, provider: &Provider) {
+    let places: Vec<String> = provider.endpoints.iter().map(place).collect();
+    let free: Vec<String> = provider
+        .free
+        .iter()
+        .map(|call| {
+            let proves: Vec<&str> = call.proves.iter().map(|proof| proof.as_str()).collect();
+            format!("`{}{}` proves {}", verb(call.method), call.path, proves.join(", "))
+        })
+        .collect();
+    let _always = writeln!(page, "- **{}**: {}.", provider.id, places.join("; "));
+    if !free.is_empty() {
+        let _always = writeln!(page, "  - free: {}.", free.join("; "));
+    }
+}
+
+fn place(endpoint: &Endpoint) -> String {
+    let mark = if wires::spoken(endpoint.wire) { "" } else { "*" };
+    format!("{} `{}{}`{mark}", endpoint.mode, verb(endpoint.method), endpoint.path)
+}
+
+const fn verb(method: Method) -> &'static str {
+    match method {
+        Method::Get => "GET ",
+        Method::WebSocket => "WS ",
+        Method::Post | Method::PostForm => "",
+    }
+}
+
+fn code(names: &[&str]) -> Vec<String> {
+    names.iter().map(|name| format!("`{name}`")).collect()
+}
+
+fn or_dash(list: &[String]) -> String {
+    if list.is_empty() { "-".to_owned() } else { list.join(", ") }
+}
+
+fn auth(auth: Auth) -> String {
+    match auth {
+        Auth::Bearer => "`Authorization: Bearer`".to_owned(),
+        Auth::Token => "`Authorization: Token`".to_owned(),
+        Auth::Header(name) => format!("`{name}`"),
+        Auth::Azure => "`api-key`, or bearer for Entra tokens and the v1 face".to_owned(),
+        Auth::AzureAi => "`api-key` on `*.services.ai.azure.com`, bearer elsewhere".to_owned(),
+        Auth::Anthropic => "`x-api-key`, or bearer for tokens".to_owned(),
+        Auth::Aws => "AWS Signature Version 4, or a Bedrock API key as bearer".to_owned(),
+        Auth::GoogleOauth => "Google OAuth token as bearer".to_owned(),
+        Auth::IbmIam => "IBM IAM token as bearer".to_owned(),
+    }
+}

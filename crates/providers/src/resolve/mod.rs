@@ -1,0 +1,232 @@
+//! From a deployment's parameters to a [`Target`]: the only place that decides where a call goes. Traffic,
+//! probes and explanations all read what is decided here.
+
+pub(crate) mod base;
+mod headers;
+pub(crate) mod key;
+pub(crate) mod model;
+mod params;
+mod source;
+
+pub use model::{ModelName, split as split_model};
+pub(crate) use params::{applies, is_gateway_field, samples};
+pub use source::{DeploymentSource, ResolveError};
+
+use base::Base;
+
+use crate::mode::mode_of_name;
+use crate::registry::{Method, Provider, Wire, provider};
+use crate::route::Route;
+use crate::target::Target;
+use crate::wires::{self, azure};
+use crate::{Mode, ModeOrigin, Operation};
+
+/// Resolves one deployment.
+///
+/// # Errors
+/// When the provider is unknown or its wire is not spoken, the base is missing or no URL, a needed key is
+/// missing, or a header cannot be sent. Nothing is ever sent to another provider's host instead.
+pub fn resolve(source: &DeploymentSource<'_>) -> Result<Target, ResolveError> {
+    let mut name = model::split(source.model, source.custom_llm_provider, source.api_base)?;
+    if !wires::spoken(name.provider.wire) {
+        return Err(not_supported(name.provider));
+    }
+    let (base, is_default) = base::find(name.provider, &name.prefix, source)?;
+    let own_host = base.host == "api.openai.com" || base.host.ends_with(".api.openai.com");
+    model::at_base(&mut name, own_host);
+    let (mode, mode_origin) = mode(source, &name);
+    at_own_server(&mut name, mode, is_default);
+    if !wires::spoken(name.provider.wire) {
+        return Err(not_supported(name.provider));
+    }
+    let key = key::find(name.provider, &base, source)?;
+    let plan = Plan { name: &name, base: &base, is_default, source };
+    let azure = azure::Face::of(&plan);
+    let headers = headers::build(&plan, key.as_ref(), azure.as_ref())?;
+    let routes = plan.routes(azure.as_ref())?;
+    let list_batches = plan.batches(azure.as_ref());
+    let wildcard = name.id.contains('*');
+    let reasons = name.reasons || reasons_by_name(name.provider, &name.id);
+    Ok(Target {
+        provider: name.provider,
+        full_model: full_model(source, &name),
+        credential: key::fingerprint(name.provider.id, &base.endpoint, key.as_ref()),
+        routes,
+        headers,
+        list_batches,
+        defaults: params::defaults(source, &name.id, reasons),
+        provider_name: litellm_name(&name),
+        unknown_mode: (mode_origin == ModeOrigin::ConfiguredUnknown)
+            .then(|| source.mode.unwrap_or("").to_owned()),
+        wire_model: name.id,
+        region: name.region,
+        api_base: base.text,
+        endpoint: base.endpoint,
+        mode,
+        mode_origin,
+        wildcard,
+    })
+}
+
+/// What routes and headers are built from.
+pub(crate) struct Plan<'a> {
+    pub(crate) name: &'a ModelName,
+    pub(crate) base: &'a Base,
+    pub(crate) is_default: bool,
+    pub(crate) source: &'a DeploymentSource<'a>,
+}
+
+impl Plan<'_> {
+    fn routes(
+        &self,
+        azure: Option<&azure::Face>,
+    ) -> Result<[Option<Route>; Operation::ALL.len()], ResolveError> {
+        let mut routes = [const { None }; Operation::ALL.len()];
+        for operation in Operation::ALL {
+            let Some((wire, url)) = self.place(operation, azure) else { continue };
+            let route = Route::new(wire, &url, None, &self.name.id).map_err(|error| {
+                ResolveError::InvalidBase { base: self.base.text.clone(), reason: error.to_string() }
+            })?;
+            if let Some(slot) = routes.get_mut(operation.index()) {
+                *slot = Some(route);
+            }
+        }
+        Ok(routes)
+    }
+
+    /// The wire and URL pattern of an operation.
+    fn place(&self, operation: Operation, azure: Option<&azure::Face>) -> Option<(Wire, String)> {
+        // `…/responses/model` is a promise that only the Responses API is served.
+        if self.name.mode == Some(Mode::Responses) && operation != Operation::Responses {
+            return None;
+        }
+        if let Some(face) = azure {
+            return face.place(self, operation);
+        }
+        let provider = self.name.provider;
+        let endpoint = match (provider.wire, operation) {
+            (Wire::Anthropic, Operation::Chat | Operation::Messages) => provider.endpoint(Mode::Chat)?,
+            (Wire::Anthropic, _) => return None,
+            (Wire::OpenAi, Operation::Moderations) => return self.moderations(),
+            (Wire::OpenAi, Operation::Messages) => return None,
+            (_, _) => provider.endpoint(operation.mode())?,
+        };
+        if !wires::spoken(endpoint.wire) {
+            return None;
+        }
+        Some((endpoint.wire, self.url(endpoint.path)?))
+    }
+
+    /// The list of batches, one entry long where the provider can be asked so.
+    fn batches(&self, azure: Option<&azure::Face>) -> Option<http::Uri> {
+        if let Some(face) = azure {
+            return face.batches()?.parse().ok();
+        }
+        let provider = self.name.provider;
+        let endpoint = provider.endpoint(Mode::Batch).filter(|endpoint| endpoint.method == Method::Get)?;
+        let path = match (provider.wire, endpoint.path) {
+            (Wire::OpenAi, "/batch/jobs") => "/batch/jobs?page_size=1".to_owned(),
+            (Wire::OpenAi | Wire::Anthropic, path) if !path.contains('?') => format!("{path}?limit=1"),
+            (Wire::OpenAi | Wire::Anthropic, path) => path.to_owned(),
+            (_, _) => return None,
+        };
+        format!("{}{path}", self.base.text).parse().ok()
+    }
+
+    fn moderations(&self) -> Option<(Wire, String)> {
+        matches!(self.name.provider.id, "openai" | "openai_compatible" | "mistral" | "hosted_vllm")
+            .then(|| (Wire::OpenAi, self.extended("/moderations")))
+    }
+
+    /// A path of the registry as a URL pattern. An absolute one belongs to the provider's own platform: at the
+    /// operator's base it does not exist, and the key must not leave for it.
+    fn url(&self, path: &str) -> Option<String> {
+        if let Some(path) = path.strip_prefix("{root}") {
+            return Some(format!("{}{path}", self.base.root));
+        }
+        if path.starts_with("https://") {
+            return if self.is_default { Some(path.to_owned()) } else { self.own_server_path() };
+        }
+        Some(self.extended(path))
+    }
+
+    /// A path below the base, with the base's own query.
+    pub(crate) fn extended(&self, path: &str) -> String {
+        let query = self.base.query.as_ref().map(|query| format!("?{query}")).unwrap_or_default();
+        format!("{}{path}{query}", self.base.text)
+    }
+
+    fn own_server_path(&self) -> Option<String> {
+        // A self-hosted NIM ranks below its own base.
+        (self.name.provider.id == "nvidia_nim").then(|| self.extended("/ranking"))
+    }
+}
+
+fn not_supported(provider: &'static Provider) -> ResolveError {
+    ResolveError::WireNotSupported { provider: provider.id, wire: provider.wire.as_str() }
+}
+
+/// Mode, from the first source that knows it.
+fn mode(source: &DeploymentSource<'_>, name: &ModelName) -> (Mode, ModeOrigin) {
+    if let Some(written) = source.mode.filter(|mode| !mode.is_empty()) {
+        return match Mode::from_name(written) {
+            Some(mode) => (mode, ModeOrigin::Configured),
+            None => (Mode::Chat, ModeOrigin::ConfiguredUnknown),
+        };
+    }
+    if let Some(mode) = name.mode {
+        return (mode, ModeOrigin::ModelString);
+    }
+    if let [only] = name.provider.endpoints {
+        return (only.mode, ModeOrigin::Provider);
+    }
+    let served = |mode: &Mode| name.provider.endpoint(*mode).is_some();
+    if let Some(mode) = mode_of_name(&name.id).filter(served) {
+        return (mode, ModeOrigin::Name);
+    }
+    if name.provider.endpoint(Mode::Chat).is_none()
+        && let Some(first) = name.provider.endpoints.first()
+    {
+        return (first.mode, ModeOrigin::Provider);
+    }
+    (Mode::Chat, ModeOrigin::Default)
+}
+
+/// `huggingface/` with a base is a Text Embeddings Inference server when it embeds or ranks.
+fn at_own_server(name: &mut ModelName, mode: Mode, is_default: bool) {
+    if name.provider.id == "huggingface"
+        && !is_default
+        && matches!(mode, Mode::Embedding | Mode::Rerank)
+        && let Some(tei) = provider("tei")
+    {
+        name.provider = tei;
+    }
+}
+
+/// The names by which OpenAI's reasoning models are known. Elsewhere it is learnt from the provider's answer.
+fn reasons_by_name(provider: &Provider, id: &str) -> bool {
+    let id = id.rsplit('/').next().unwrap_or(id);
+    matches!(provider.id, "openai" | "azure")
+        && (matches!(id, "o1" | "o3" | "o4")
+            || ["o1-", "o3-", "o4-"].iter().any(|prefix| id.starts_with(prefix))
+            || (id.starts_with("gpt-5") && !id.contains("chat")))
+}
+
+fn litellm_name(name: &ModelName) -> String {
+    match name.provider.id {
+        "openai_compatible" | "openai" => "openai".to_owned(),
+        _ => name.prefix.clone(),
+    }
+}
+
+fn full_model(source: &DeploymentSource<'_>, name: &ModelName) -> String {
+    let prefix = litellm_name(name);
+    let written = source.model.trim();
+    match written.strip_prefix(prefix.as_str()) {
+        Some(rest) if rest.starts_with('/') => written.to_owned(),
+        Some(_) | None if written.starts_with(name.prefix.as_str()) && written.contains('/') => {
+            written.to_owned()
+        }
+        Some(_) | None => format!("{prefix}/{written}"),
+    }
+}

@@ -1,0 +1,81 @@
+//! URLs, built once per deployment and operation.
+
+use http::Uri;
+
+use crate::registry::Wire;
+
+/// The URL of one operation.
+#[derive(Clone, Debug)]
+pub(crate) struct Route {
+    /// The wire spoken there.
+    pub(crate) wire: Wire,
+    fixed: Uri,
+    fixed_stream: Option<Uri>,
+    /// Set when the URL holds the model's name: `{model}` stands for it.
+    pattern: Option<Pattern>,
+}
+
+#[derive(Clone, Debug)]
+struct Pattern {
+    whole: String,
+    stream: Option<String>,
+}
+
+impl Route {
+    /// A URL (and another one for streams, if there is one) with `{model}` where the model's name goes.
+    pub(crate) fn new(
+        wire: Wire,
+        whole: &str,
+        stream: Option<&str>,
+        model: &str,
+    ) -> Result<Self, http::uri::InvalidUri> {
+        let pattern = whole
+            .contains("{model}")
+            .then(|| Pattern { whole: whole.to_owned(), stream: stream.map(str::to_owned) });
+        Ok(Self {
+            wire,
+            fixed: fill(whole, model)?,
+            fixed_stream: stream.map(|stream| fill(stream, model)).transpose()?,
+            pattern,
+        })
+    }
+
+    /// The URL for the deployment's own model, or for `model`.
+    pub(crate) fn uri(&self, model: Option<&str>, stream: bool) -> Result<Uri, http::uri::InvalidUri> {
+        match (&self.pattern, model) {
+            (Some(pattern), Some(model)) => match (&pattern.stream, stream) {
+                (Some(text), true) => fill(text, model),
+                (Some(_) | None, _) => fill(&pattern.whole, model),
+            },
+            (Some(_) | None, _) => Ok(match (&self.fixed_stream, stream) {
+                (Some(uri), true) => uri.clone(),
+                (Some(_) | None, _) => self.fixed.clone(),
+            }),
+        }
+    }
+}
+
+fn fill(pattern: &str, model: &str) -> Result<Uri, http::uri::InvalidUri> {
+    if pattern.contains("{model}") {
+        pattern.replace("{model}", &encoded(model)).parse()
+    } else {
+        pattern.parse()
+    }
+}
+
+/// A model's name as one path segment or query value. A slash stays: `org/model` names are paths to those
+/// providers that put them there.
+pub(crate) fn encoded(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.' | b'~' | b'/' | b'@') {
+            out.push(char::from(byte));
+        } else {
+            out.push('%');
+            for nibble in [byte >> 4, byte & 15] {
+                out.push(char::from_digit(u32::from(nibble), 16).unwrap_or('0').to_ascii_uppercase());
+            }
+        }
+    }
+    out
+}

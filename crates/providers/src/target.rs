@@ -1,0 +1,176 @@
+//! A deployment, resolved: where each operation is served, with which headers, under which name.
+//!
+//! Everything that does not depend on the request is built once: URLs, headers, the JSON of the model's name and
+//! of the call defaults. A call clones a header map and patches a body. Traffic and probes take the same road
+//! ([`Target::build`]), so a probe can only reach what traffic reaches.
+
+use std::fmt;
+
+use bytes::Bytes;
+use haleway_wire::Envelope;
+use http::{HeaderMap, Method, Uri};
+
+use crate::registry::{Provider, Wire};
+use crate::route::Route;
+use crate::wires::{self, Encode};
+use crate::{Call, CallOptions, Mode, ModeOrigin, Operation, Refusal};
+
+/// A resolved deployment.
+pub struct Target {
+    /// The provider's row.
+    pub provider: &'static Provider,
+    /// The provider as LiteLLM writes it (`openai` also for other servers that speak its API).
+    pub provider_name: String,
+    /// The model's id on the wire. Holds a `*` when the deployment is a wildcard.
+    pub wire_model: String,
+    /// LiteLLM's `provider/name`.
+    pub full_model: String,
+    /// The base URL, without a trailing slash.
+    pub api_base: String,
+    /// `scheme://host:port` with the port spelled out: the key of the endpoint's failure domain.
+    pub endpoint: String,
+    /// A number that deployments with the same provider, host and key share. The key cannot be got from it.
+    pub credential: u64,
+    /// What the deployment serves.
+    pub mode: Mode,
+    /// Where the mode came from.
+    pub mode_origin: ModeOrigin,
+    /// `model_info.mode` as written, when it names no mode.
+    pub unknown_mode: Option<String>,
+    /// The deployment serves every model that a pattern matches.
+    pub wildcard: bool,
+    /// The model string names a region (Bedrock).
+    pub region: Option<String>,
+    pub(crate) routes: [Option<Route>; Operation::ALL.len()],
+    pub(crate) headers: HeaderMap,
+    /// Where the provider lists its jobs of many requests.
+    pub(crate) list_batches: Option<Uri>,
+    pub(crate) defaults: Defaults,
+}
+
+/// What a deployment adds to and takes from every body.
+#[derive(Default)]
+pub(crate) struct Defaults {
+    /// The wire model as a JSON string.
+    pub(crate) model: Vec<u8>,
+    /// Call defaults, applied where the client sets none.
+    pub(crate) params: Vec<(String, Vec<u8>)>,
+    /// Fields put into every body.
+    pub(crate) extra: Vec<(String, Vec<u8>)>,
+    /// Fields never sent.
+    pub(crate) dropped: Vec<String>,
+    /// `drop_params` of the deployment.
+    pub(crate) drop_params: bool,
+    /// The deployment streams by default; probes do then, too.
+    pub(crate) stream: bool,
+    /// The model takes `max_completion_tokens` and no sampling parameters.
+    pub(crate) reasons: bool,
+}
+
+impl Target {
+    /// Whether the deployment has a road for `operation`.
+    pub fn serves(&self, operation: Operation) -> bool {
+        self.route(operation).is_some()
+    }
+
+    /// The call that serves a client's `body`.
+    ///
+    /// `model_override` is what a wildcard's `*` stands for in this request; it is ignored on deployments that
+    /// are no wildcard.
+    ///
+    /// # Errors
+    /// When the provider does not serve the operation or its wire cannot say what the body says.
+    pub fn call(
+        &self,
+        operation: Operation,
+        body: &Envelope<'_>,
+        model_override: Option<&str>,
+        options: CallOptions,
+    ) -> Result<Call, Refusal> {
+        let model = match model_override {
+            Some(captured) if self.wildcard => Some(self.wire_model.replacen('*', captured, 1)),
+            Some(_) | None => None,
+        };
+        self.build(operation, body, model.as_deref(), options, Purpose::Traffic)
+    }
+
+    /// The one road to the provider, for traffic and probes.
+    pub(crate) fn build(
+        &self,
+        operation: Operation,
+        body: &Envelope<'_>,
+        model: Option<&str>,
+        options: CallOptions,
+        purpose: Purpose<'_>,
+    ) -> Result<Call, Refusal> {
+        let route = self.route(operation).ok_or_else(|| Refusal::unsupported(self.provider.id, operation))?;
+        let encode = Encode { target: self, operation, body, model, options, purpose };
+        let encoded = wires::encode(route.wire, &encode)?;
+        let uri = self.uri(route, model, options.stream)?;
+        Ok(Call {
+            method: Method::POST,
+            uri,
+            headers: self.headers.clone(),
+            body: encoded.body,
+            reply: encoded.reply,
+            strip_usage: encoded.strip_usage,
+        })
+    }
+
+    fn route(&self, operation: Operation) -> Option<&Route> {
+        self.routes.get(operation.index()).and_then(Option::as_ref)
+    }
+
+    fn uri(&self, route: &Route, model: Option<&str>, stream: bool) -> Result<Uri, Refusal> {
+        route.uri(model, stream).map_err(|_| {
+            Refusal::untranslatable(
+                "model",
+                "the model's name cannot be part of the provider's URL".to_owned(),
+            )
+        })
+    }
+
+    /// The wire on which `operation` is served.
+    pub(crate) fn wire(&self, operation: Operation) -> Option<Wire> {
+        self.route(operation).map(|route| route.wire)
+    }
+}
+
+impl fmt::Debug for Target {
+    /// Names and places; never a header or a parameter.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Target")
+            .field("full_model", &self.full_model)
+            .field("api_base", &self.api_base)
+            .field("mode", &self.mode)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Why a call is built.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Purpose<'a> {
+    /// A client's request.
+    Traffic,
+    /// A probe: the deployment's sampling defaults stay out of its body, and so do the fields that the provider
+    /// was seen to refuse.
+    Probe {
+        /// Fields the provider refused before.
+        omit: &'a [String],
+    },
+}
+
+/// A JSON string of `text`.
+pub(crate) fn json_string(text: &str) -> Vec<u8> {
+    serde_json::Value::from(text).to_string().into_bytes()
+}
+
+/// What a wire made of a body.
+pub(crate) struct Encoded {
+    /// The provider's body.
+    pub(crate) body: Bytes,
+    /// How the answer becomes the client's.
+    pub(crate) reply: crate::Reply,
+    /// See [`Call::strip_usage`].
+    pub(crate) strip_usage: bool,
+}

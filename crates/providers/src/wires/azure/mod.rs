@@ -1,0 +1,180 @@
+//! Azure's faces of OpenAI's wire. The bodies are OpenAI's; what differs is where they go: below a deployment's
+//! path with an `api-version`, below `/openai/v1`, or to a Foundry host's inference path.
+
+use crate::Operation;
+use crate::registry::Wire;
+use crate::resolve::Plan;
+use crate::resolve::base::Base;
+
+/// Which of Azure's URL forms a deployment uses.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Face {
+    /// `/openai/deployments/{deployment}/…?api-version=…`.
+    Classic {
+        /// Everything before `/openai`.
+        root: String,
+        /// The deployment's own path, when the base names it.
+        deployment: Option<String>,
+        /// The API version.
+        version: String,
+    },
+    /// `/openai/v1/…`.
+    V1 {
+        /// Everything before `/openai`.
+        root: String,
+        /// `preview` is asked for in the query.
+        preview: bool,
+    },
+    /// Azure AI: `/models/…` on `*.services.ai.azure.com`.
+    Services,
+    /// Azure AI: a serverless host of one model.
+    Serverless,
+    /// Azure AI: Claude behind `/anthropic`.
+    Claude,
+}
+
+impl Face {
+    /// The face of a deployment; `None` when the provider is not Azure.
+    pub(crate) fn of(plan: &Plan<'_>) -> Option<Self> {
+        match plan.name.provider.id {
+            "azure" => Some(Self::of_openai(plan)),
+            "azure_ai" if plan.name.id.starts_with("claude-") => Some(Self::Claude),
+            "azure_ai" if plan.base.host.ends_with(".services.ai.azure.com") => Some(Self::Services),
+            "azure_ai" => Some(Self::Serverless),
+            _ => None,
+        }
+    }
+
+    fn of_openai(plan: &Plan<'_>) -> Self {
+        let given = plan.source.api_version.map(str::to_owned).filter(|version| !version.is_empty());
+        let in_base = plan.base.query.as_deref().and_then(|query| {
+            query.split('&').find_map(|pair| pair.strip_prefix("api-version=")).map(str::to_owned)
+        });
+        let base = &plan.base.text;
+        if let Some((root, rest)) = base.split_once("/openai/deployments/") {
+            let deployment = rest.split('/').next().unwrap_or(rest);
+            return Self::Classic {
+                root: root.to_owned(),
+                deployment: Some(format!("{root}/openai/deployments/{deployment}")),
+                version: given.or(in_base).unwrap_or_else(|| default_version(plan)),
+            };
+        }
+        let v1_base =
+            base.strip_suffix("/openai/v1").or_else(|| base.split_once("/openai/v1/").map(|(root, _)| root));
+        let root = v1_base.unwrap_or_else(|| base.strip_suffix("/openai").unwrap_or(base)).to_owned();
+        match given.or(in_base) {
+            Some(version) if matches!(version.as_str(), "v1" | "latest" | "preview") => {
+                Self::V1 { root, preview: version == "preview" }
+            }
+            // A base that ends in /openai/v1 says which face it is; the classic path below it never exists.
+            Some(_) | None if v1_base.is_some() => Self::V1 { root, preview: false },
+            Some(version) => Self::Classic { root, deployment: None, version },
+            None => Self::Classic { root, deployment: None, version: default_version(plan) },
+        }
+    }
+
+    /// Whether this is the v1 face.
+    pub(crate) const fn is_v1(&self) -> bool {
+        matches!(self, Self::V1 { .. })
+    }
+
+    /// The list of batches.
+    pub(crate) fn batches(&self) -> Option<String> {
+        match self {
+            Self::Classic { root, version, .. } => {
+                Some(format!("{root}/openai/batches?api-version={version}&limit=1"))
+            }
+            Self::V1 { root, .. } => Some(format!("{root}/openai/v1/batches?limit=1")),
+            Self::Services | Self::Serverless | Self::Claude => None,
+        }
+    }
+
+    /// The wire and URL pattern of an operation.
+    pub(crate) fn place(&self, plan: &Plan<'_>, operation: Operation) -> Option<(Wire, String)> {
+        match self {
+            Self::Classic { root, deployment, version } => {
+                let below = match operation {
+                    Operation::Responses => {
+                        return Some((Wire::Azure, format!("{root}/openai/responses?api-version={version}")));
+                    }
+                    Operation::Chat
+                    | Operation::Completions
+                    | Operation::Embeddings
+                    | Operation::Images
+                    | Operation::Speech => operation.path(),
+                    Operation::Messages | Operation::Moderations | Operation::Rerank => return None,
+                };
+                let deployment =
+                    deployment.clone().unwrap_or_else(|| format!("{root}/openai/deployments/{{model}}"));
+                Some((Wire::Azure, format!("{deployment}{below}?api-version={version}")))
+            }
+            Self::V1 { root, preview } => match operation {
+                Operation::Chat
+                | Operation::Completions
+                | Operation::Embeddings
+                | Operation::Responses
+                | Operation::Images
+                | Operation::Speech => {
+                    let query = if *preview { "?api-version=preview" } else { "" };
+                    Some((Wire::Azure, format!("{root}/openai/v1{}{query}", operation.path())))
+                }
+                Operation::Messages | Operation::Moderations | Operation::Rerank => None,
+            },
+            Self::Services => services(plan, operation),
+            Self::Serverless => match operation {
+                Operation::Chat | Operation::Embeddings | Operation::Completions => {
+                    Some((Wire::OpenAi, plan.extended(operation.path())))
+                }
+                Operation::Rerank => Some((Wire::Rerank, format!("{}/v1/rerank", without_v1(plan.base)))),
+                Operation::Responses
+                | Operation::Messages
+                | Operation::Moderations
+                | Operation::Images
+                | Operation::Speech => None,
+            },
+            Self::Claude => match operation {
+                Operation::Chat | Operation::Messages => {
+                    let root = plan.base.text.strip_suffix("/anthropic").unwrap_or(&plan.base.root);
+                    Some((Wire::Anthropic, format!("{root}/anthropic/v1/messages")))
+                }
+                Operation::Completions
+                | Operation::Embeddings
+                | Operation::Responses
+                | Operation::Moderations
+                | Operation::Images
+                | Operation::Speech
+                | Operation::Rerank => None,
+            },
+        }
+    }
+}
+
+fn services(plan: &Plan<'_>, operation: Operation) -> Option<(Wire, String)> {
+    let root = plan.base.text.strip_suffix("/models").unwrap_or(&plan.base.text);
+    match operation {
+        Operation::Chat | Operation::Embeddings => {
+            Some((Wire::OpenAi, format!("{root}/models{}", operation.path())))
+        }
+        Operation::Responses => Some((Wire::OpenAi, format!("{root}/openai/v1/responses"))),
+        Operation::Rerank => Some((Wire::Rerank, format!("{root}/v1/rerank"))),
+        Operation::Images => {
+            let version = plan.source.api_version.map_or_else(|| default_version(plan), str::to_owned);
+            Some((
+                Wire::OpenAi,
+                format!("{root}/openai/deployments/{{model}}/images/generations?api-version={version}"),
+            ))
+        }
+        Operation::Completions | Operation::Messages | Operation::Moderations | Operation::Speech => None,
+    }
+}
+
+fn without_v1(base: &Base) -> &str {
+    base.text.strip_suffix("/v1").unwrap_or(&base.text)
+}
+
+/// LiteLLM's default version, or the environment's.
+fn default_version(plan: &Plan<'_>) -> String {
+    (plan.source.env)("AZURE_API_VERSION")
+        .filter(|version| !version.is_empty())
+        .unwrap_or_else(|| "2025-02-01-preview".to_owned())
+}

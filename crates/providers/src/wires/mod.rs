@@ -1,0 +1,89 @@
+//! The wires: how a client's body becomes the provider's, and the provider's answer the client's. One directory
+//! each; this table is the only other place that knows them.
+
+mod anthropic;
+pub(crate) mod azure;
+mod openai;
+mod rerank;
+
+use haleway_wire::Envelope;
+
+use crate::registry::Wire;
+use crate::target::{Encoded, Purpose, Target};
+use crate::{CallOptions, Operation, Refusal, Reply};
+
+/// One body to encode.
+pub(crate) struct Encode<'a> {
+    /// The deployment.
+    pub(crate) target: &'a Target,
+    /// What the client calls.
+    pub(crate) operation: Operation,
+    /// The client's body, or a probe's in the client's format.
+    pub(crate) body: &'a Envelope<'a>,
+    /// The wire model, when it is not the deployment's own.
+    pub(crate) model: Option<&'a str>,
+    /// The caller's decisions.
+    pub(crate) options: CallOptions,
+    /// Why the call is built.
+    pub(crate) purpose: Purpose<'a>,
+}
+
+/// Whether this version speaks `wire`.
+pub(crate) const fn spoken(wire: Wire) -> bool {
+    match wire {
+        Wire::OpenAi
+        | Wire::Azure
+        | Wire::Anthropic
+        | Wire::Rerank
+        | Wire::VoyageRerank
+        | Wire::NimRerank => true,
+        Wire::Gemini
+        | Wire::Bedrock
+        | Wire::Cohere
+        | Wire::Ollama
+        | Wire::Tei
+        | Wire::Watsonx
+        | Wire::Replicate
+        | Wire::Deepgram
+        | Wire::ElevenLabs
+        | Wire::DashScope
+        | Wire::MistralOcr
+        | Wire::Realtime
+        | Wire::Google
+        | Wire::Jobs => false,
+    }
+}
+
+/// The provider's body for a client's.
+pub(crate) fn encode(wire: Wire, encode: &Encode<'_>) -> Result<Encoded, Refusal> {
+    match wire {
+        Wire::OpenAi | Wire::Azure | Wire::Rerank => Ok(openai::encode(encode)),
+        Wire::Anthropic => anthropic::encode(encode),
+        Wire::VoyageRerank => rerank::voyage(encode),
+        Wire::NimRerank => rerank::nim(encode),
+        Wire::Gemini
+        | Wire::Bedrock
+        | Wire::Cohere
+        | Wire::Ollama
+        | Wire::Tei
+        | Wire::Watsonx
+        | Wire::Replicate
+        | Wire::Deepgram
+        | Wire::ElevenLabs
+        | Wire::DashScope
+        | Wire::MistralOcr
+        | Wire::Realtime
+        | Wire::Google
+        | Wire::Jobs => Err(Refusal::unsupported(encode.target.provider.id, encode.operation)),
+    }
+}
+
+/// How the answers to an operation on `wire` are read.
+pub(crate) fn reply(wire: Wire, operation: Operation, created: u64) -> Reply {
+    match (wire, operation) {
+        (Wire::Anthropic, Operation::Messages) => Reply::Passthrough,
+        (Wire::Anthropic, _) => Reply::Translated(anthropic::translator(created)),
+        (Wire::VoyageRerank | Wire::NimRerank, _) => Reply::Translated(rerank::translator(wire)),
+        (_, _) => Reply::Passthrough,
+    }
+}
