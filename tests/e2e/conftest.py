@@ -26,6 +26,7 @@ def start(mock, tmp_path):
     started = []
 
     def begin(config: str, **env: str) -> Gateway:
+        mock.deployments(config)
         gateway = Gateway(config, tmp_path, {**mock.env(), **env})
         started.append(gateway)
         return gateway
@@ -38,5 +39,6 @@ def start(mock, tmp_path):
 @pytest.fixture(scope="session")
 def gateway(mock, tmp_path_factory):
     config = Path(__file__).with_name("gateway.yaml").read_text()
+    mock.deployments(config)
     with Gateway(config, tmp_path_factory.mktemp("gateway"), mock.env()) as server:
         yield server

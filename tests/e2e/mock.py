@@ -5,6 +5,7 @@ A deployment is told by its API key, and the meter counts what really reached th
 
 import json
 import os
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -80,7 +81,11 @@ class Call:
     query: str
     headers: dict[str, str]
     body: dict
-    size: int
+
+    @classmethod
+    def of(cls, kept: dict) -> "Call":
+        path, _, query = kept["path"].partition("?")
+        return cls(path, query, dict(kept["headers"]), kept["body"])
 
 
 class Mock(Server):
@@ -88,43 +93,41 @@ class Mock(Server):
 
     def __init__(self, folder: Path):
         port = free_port()
-        super().__init__([MOCKLLM, "--port", str(port)], port, folder / "mock.log")
-        self.scripted: set[str] = set()
+        super().__init__([MOCKLLM, str(port)], port, folder / "mock.log")
+        self.known: set[str] = set()
         until(lambda: self.answers("/__meter"), 10, "the mock provider serving")
 
     def env(self) -> dict[str, str]:
         """What configs refer to as os.environ/MOCK_BASE and os.environ/MOCK_HOST."""
         return {"MOCK_BASE": f"{self.url}/v1", "MOCK_HOST": self.url}
 
+    def deployments(self, config: str) -> None:
+        """Makes the mock tell apart all deployments of a config; those that are not scripted answer properly."""
+        for key in set(re.findall(r"api_key: (sk-[a-z-]+)", config)) - self.known:
+            self.script(key, ok())
+
     def script(self, key: str, behaviour: dict) -> None:
         """From now on, calls with this key get this."""
-        self.scripted.add(key)
+        self.known.add(key)
         self._tell("POST", f"/__script/{key}", behaviour)
 
     def reset(self) -> None:
         """All answer properly, and nothing has been called yet."""
-        for key in self.scripted:
+        for key in self.known:
             self._tell("POST", f"/__script/{key}", ok())
-        self.scripted.clear()
         self._tell("DELETE", "/__meter")
 
-    def counts(self, key: str) -> dict:
-        return self._tell("GET", "/__meter").get(key, {})
-
     def count(self, key: str) -> int:
-        """Calls with this key."""
-        return self.counts(key).get("calls", 0)
+        """Calls with this key so far."""
+        return self._tell("GET", f"/__meter/{key}")["requests"]
 
     def in_flight(self, key: str) -> int:
         """Calls with this key that are not over."""
-        return self.counts(key).get("in_flight", 0)
+        return self._tell("GET", f"/__meter/{key}")["in_flight"]
 
     def calls(self, key: str) -> list[Call]:
         """The last calls with this key, the oldest first."""
-        return [
-            Call(kept["path"], kept["query"], kept["headers"], json.loads(kept["body"]), len(kept["body"]))
-            for kept in self._tell("GET", f"/__kept/{key}")
-        ]
+        return [Call.of(kept) for kept in self._tell("GET", f"/__kept/{key}")]
 
     def _tell(self, method: str, path: str, body: object = None):
         data = None if body is None else json.dumps(body).encode()
