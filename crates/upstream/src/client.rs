@@ -12,7 +12,7 @@ use hyper_util::rt::{TokioExecutor, TokioTimer};
 use tokio::time::Instant;
 
 use crate::connect::Connector;
-use crate::deadline::{Deadlines, due, Phase};
+use crate::deadline::{Deadlines, Phase, due};
 use crate::fault::{Fault, is_stale};
 use crate::network::Network;
 use crate::relay::{Relay, read_all};
@@ -99,14 +99,7 @@ impl Upstream {
             },
         };
         let (head, body) = response.into_parts();
-        Ok(Reply {
-            status: head.status,
-            headers: head.headers,
-            reconnected,
-            body,
-            started,
-            deadlines,
-        })
+        Ok(Reply { status: head.status, headers: head.headers, reconnected, body, started, deadlines })
     }
 
     async fn exchange(
@@ -164,7 +157,8 @@ impl Reply {
     /// # Errors
     /// [`FaultKind::TooLarge`](crate::FaultKind::TooLarge) beyond the cap, `Cut`, or a timeout of the total.
     pub async fn read_all(self, cap: usize) -> Result<Bytes, Fault> {
-        read_all(self.body, cap, due(self.started, self.deadlines.total, Phase::Total).map(|(at, _)| at)).await
+        read_all(self.body, cap, due(self.started, self.deadlines.total, Phase::Total).map(|(at, _)| at))
+            .await
     }
 
     /// Splits into head and stream.

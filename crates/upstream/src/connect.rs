@@ -87,7 +87,8 @@ impl Service<Uri> for Transport {
             }
             Self::Dial(dial) => {
                 let default_port = if uri.scheme_str() == Some("https") { 443 } else { 80 };
-                let dialling = dial.dial(uri.host().unwrap_or_default(), uri.port_u16().unwrap_or(default_port));
+                let dialling =
+                    dial.dial(uri.host().unwrap_or_default(), uri.port_u16().unwrap_or(default_port));
                 Box::pin(async move {
                     let stream = dialling.await.map_err(|error| Fault::connecting(&error))?;
                     Ok(TokioIo::new(Wire::Memory(stream)))

@@ -52,12 +52,7 @@ pub struct Deadlines {
 impl Deadlines {
     /// Only a limit for the whole call.
     pub const fn total(limit: Duration) -> Self {
-        Self {
-            first_byte: None,
-            first_token: None,
-            gap: None,
-            total: Some(limit),
-        }
+        Self { first_byte: None, first_token: None, gap: None, total: Some(limit) }
     }
 
     /// The first deadline that can strike before the head of the answer.

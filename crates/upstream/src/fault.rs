@@ -85,11 +85,7 @@ pub struct Fault {
 
 impl Fault {
     pub(crate) fn new(kind: FaultKind, sent: bool, message: impl Into<Box<str>>) -> Self {
-        Self {
-            kind,
-            sent,
-            message: message.into(),
-        }
+        Self { kind, sent, message: message.into() }
     }
 
     pub(crate) fn timeout(phase: Phase) -> Self {
@@ -194,7 +190,11 @@ pub(crate) fn is_stale(error: &hyper_util::client::legacy::Error) -> bool {
 fn of_hyper(error: &hyper::Error) -> Option<Fault> {
     if error.is_canceled() {
         // Handed back unsent: the connection closed before it took the request.
-        return Some(Fault::new(FaultKind::Closed, false, "the connection closed before the request was sent"));
+        return Some(Fault::new(
+            FaultKind::Closed,
+            false,
+            "the connection closed before the request was sent",
+        ));
     }
     if error.is_incomplete_message() {
         return Some(Fault::new(FaultKind::Closed, true, "the connection closed before an answer"));

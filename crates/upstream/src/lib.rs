@@ -23,7 +23,6 @@ mod network;
 mod relay;
 mod watch;
 
-
 pub use client::{Connection, Reply, Settings, Upstream};
 pub use deadline::{Deadlines, Phase};
 pub use fault::{Fault, FaultKind};

@@ -53,10 +53,7 @@ impl Network {
             Ok(builder) => builder.with_no_client_auth(),
             Err(_no_system_roots) => tls_builder()?.with_webpki_roots().with_no_client_auth(),
         };
-        Ok(Self {
-            transport: Transport::Tcp(tcp()),
-            tls: Arc::new(config),
-        })
+        Ok(Self { transport: Transport::Tcp(tcp()), tls: Arc::new(config) })
     }
 
     /// Connections from `dial`, for tests. Trusts no certificate until [`Network::trusting`].
@@ -64,17 +61,17 @@ impl Network {
     /// # Errors
     /// When the TLS library refuses its own defaults.
     pub fn in_memory(dial: Arc<dyn Dial>) -> Result<Self, NetworkError> {
-        Ok(Self {
-            transport: Transport::Dial(dial),
-            tls: Arc::new(trusting(RootCertStore::empty())?),
-        })
+        Ok(Self { transport: Transport::Dial(dial), tls: Arc::new(trusting(RootCertStore::empty())?) })
     }
 
     /// The same network, with exactly these certificate authorities (a private CA).
     ///
     /// # Errors
     /// When a certificate is not a usable authority.
-    pub fn trusting(mut self, authorities: impl IntoIterator<Item = CertificateDer<'static>>) -> Result<Self, NetworkError> {
+    pub fn trusting(
+        mut self,
+        authorities: impl IntoIterator<Item = CertificateDer<'static>>,
+    ) -> Result<Self, NetworkError> {
         let mut roots = RootCertStore::empty();
         for authority in authorities {
             roots.add(authority)?;

@@ -66,7 +66,9 @@ impl<T> Watched<T> {
     /// Whether an end of the connection, now, means that it had been dead all along. A kernel that gives up
     /// retransmitting (`timed_out`) says the same, only later.
     fn stale(&self, timed_out: bool) -> bool {
-        self.served && !self.answered && (timed_out || Instant::now().duration_since(self.asked_at) < STALE_WINDOW)
+        self.served
+            && !self.answered
+            && (timed_out || Instant::now().duration_since(self.asked_at) < STALE_WINDOW)
     }
 
     fn marked(&self, error: io::Error) -> io::Error {
@@ -94,7 +96,9 @@ impl<T: AsyncRead + Unpin> AsyncRead for Watched<T> {
                 this.answered = true;
                 Ok(())
             }
-            Ok(()) if buf.remaining() > 0 && this.stale(false) => Err(io::Error::new(io::ErrorKind::UnexpectedEof, Stale)),
+            Ok(()) if buf.remaining() > 0 && this.stale(false) => {
+                Err(io::Error::new(io::ErrorKind::UnexpectedEof, Stale))
+            }
             Ok(()) => Ok(()),
             Err(error) => Err(this.marked(error)),
         })
