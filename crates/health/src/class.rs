@@ -6,7 +6,8 @@
 use std::fmt;
 
 /// The cause of an attempt's result, as the classifier names it. Clients see the snake-case name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Class {
     /// A complete, usable answer.
     Ok,
@@ -72,7 +73,8 @@ pub enum Effect {
 }
 
 /// What a cause applies to, from the narrowest to the widest.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Scope {
     /// This request only.
     Request,

@@ -10,7 +10,8 @@ use crate::{Class, Scope, Timestamp};
 pub struct Slot(pub u32);
 
 /// Counts a deployment's changes of state. Evidence from an older generation moves nothing.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
+#[serde(transparent)]
 pub struct Generation(pub u32);
 
 /// Names one trial lease; a verdict that carries another one changes nothing.
@@ -18,7 +19,8 @@ pub struct Generation(pub u32);
 pub struct TrialId(pub u64);
 
 /// How the evidence came about.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Source {
     /// A background or on-demand probe.
     Probe,
@@ -30,13 +32,36 @@ pub enum Source {
     Peer,
 }
 
+impl Source {
+    /// The stable machine name.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Probe => "probe",
+            Self::Traffic => "traffic",
+            Self::Trial => "trial",
+            Self::Peer => "peer",
+        }
+    }
+}
+
 /// How much of the road a probe travelled. Only generation proves that the model can answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Depth {
     /// A call that costs nothing: list of models, count of tokens.
     Free,
     /// A real call of the deployment's operation. All traffic is of this depth.
     Generation,
+}
+
+impl Depth {
+    /// The stable machine name.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Free => "free",
+            Self::Generation => "generation",
+        }
+    }
 }
 
 /// The result of one attempt on one deployment.
