@@ -10,7 +10,9 @@ use crate::{Class, Scope, Timestamp};
 pub struct Slot(pub u32);
 
 /// Counts a deployment's changes of state. Evidence from an older generation moves nothing.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize,
+)]
 #[serde(transparent)]
 pub struct Generation(pub u32);
 

@@ -180,6 +180,11 @@ pub struct PanicParams {
     pub mode: PanicMode,
     /// What happens when no deployment may be used.
     pub all_out: AllOut,
+    /// Largest share of the members, 0 to 1, that inference from traffic may take out, checked on the state
+    /// after the ejection and rounded down; `None` = no cap. Failed probes and known causes are exempt.
+    pub ejection_cap: Option<f32>,
+    /// Whether one member may go even when the cap rounds down to none.
+    pub eject_at_least_one: bool,
 }
 
 /// What panic does.
@@ -291,7 +296,13 @@ impl Params {
                 decay_every: secs(60),
                 trial: false,
             },
-            ramp: RampParams { length: Duration::ZERO, min_share: 1.0, min_successes: 0, fall: 1, cap: Duration::ZERO },
+            ramp: RampParams {
+                length: Duration::ZERO,
+                min_share: 1.0,
+                min_successes: 0,
+                fall: 1,
+                cap: Duration::ZERO,
+            },
             early_release: 1,
             config_sightings: 1,
             probe_routing: false,
@@ -305,6 +316,13 @@ impl Params {
                 disable_cooldowns: false,
                 group_listed: false,
             }),
+            // LiteLLM has no limits of its own for streams: only `timeout` and `stream_timeout` apply.
+            stream: StreamParams {
+                first_token: secs(6000),
+                gap: secs(600),
+                hang_after: secs(10),
+                slow_first_token: secs(6000),
+            },
             ..Self::resilient()
         }
     }
@@ -313,12 +331,18 @@ impl Params {
 impl PanicParams {
     /// The preset of `profile: resilient`.
     pub const fn resilient() -> Self {
-        Self { threshold: 0.1, mode: PanicMode::Spread, all_out: AllOut::TryBest }
+        Self {
+            threshold: 0.1,
+            mode: PanicMode::Spread,
+            all_out: AllOut::TryBest,
+            ejection_cap: None,
+            eject_at_least_one: true,
+        }
     }
 
     /// The preset of `profile: litellm`: only when none is left.
     pub const fn litellm() -> Self {
-        Self { threshold: 0.0, mode: PanicMode::Spread, all_out: AllOut::TryBest }
+        Self { threshold: 0.0, ..Self::resilient() }
     }
 }
 

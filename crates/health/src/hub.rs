@@ -1,0 +1,167 @@
+//! The thread-safe front of the registry: one lock for decisions, none for requests.
+//!
+//! A request loads the snapshot, begins an [`InFlight`] and, when all is well, adds one to a counter; all of
+//! that is lock-free. The lock is taken for failures, for successes that may change something, and by the
+//! background tasks that tick and probe. Whoever holds it publishes what changed before letting go, so that
+//! the next decision anywhere in the process sees it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use arc_swap::{ArcSwap, Guard};
+use parking_lot::Mutex;
+
+use crate::inflight::InFlight;
+use crate::planner::{ProbeEnd, ProbeJob, ProbeLimits};
+use crate::registry::{Counters, Detail, Drained, Due, Export, Registry};
+use crate::{Generation, GroupSpec, Operator, Outcome, Slot, Snapshot, Spec, Timestamp, TrialLease};
+
+/// The health of everything this process may call.
+#[derive(Debug)]
+pub struct Hub {
+    registry: Mutex<Registry>,
+    snapshot: ArcSwap<Snapshot>,
+}
+
+impl Hub {
+    /// All deployments unknown. `seed` decides stagger and jitter: different per process.
+    pub fn new(specs: Vec<Spec>, groups: Vec<GroupSpec>, seed: u64, now: Timestamp) -> Self {
+        let mut registry = Registry::new(specs, groups, seed, now);
+        let first = registry.publish(now).unwrap_or_else(|| registry.view().clone());
+        Self { registry: Mutex::new(registry), snapshot: ArcSwap::from_pointee(first) }
+    }
+
+    /// Runs `decide` under the lock and publishes what it changed.
+    fn locked<T>(&self, now: Timestamp, decide: impl FnOnce(&mut Registry) -> T) -> T {
+        let mut registry = self.registry.lock();
+        let answer = decide(&mut registry);
+        if let Some(snapshot) = registry.publish(now) {
+            self.snapshot.store(Arc::new(snapshot));
+        }
+        answer
+    }
+
+    /// What requests read. One load; hold it for one decision, not across an await.
+    pub fn snapshot(&self) -> Guard<Arc<Snapshot>> {
+        self.snapshot.load()
+    }
+
+    /// The generation of `slot`, to be carried by an outcome.
+    pub fn generation(&self, slot: Slot) -> Generation {
+        self.snapshot.load().generation(slot)
+    }
+
+    /// Begins a request on `slot`; `None` for a slot that does not exist. Lock-free.
+    pub fn begin(&self, now: Timestamp, slot: Slot) -> Option<InFlight> {
+        let snapshot = self.snapshot.load();
+        let cell = snapshot.layout.cells.get(slot.0 as usize)?;
+        let guard = InFlight::begin(cell, now);
+        snapshot.layout.board.mark(slot);
+        Some(guard)
+    }
+
+    /// Takes in the result of an attempt.
+    pub fn report(&self, now: Timestamp, slot: Slot, outcome: &Outcome) {
+        self.locked(now, |registry| registry.report(now, slot, outcome));
+    }
+
+    /// Takes in a success of a caller's request that was no trial. Lock-free while the deployment is plainly
+    /// healthy and the first token was not slow.
+    pub fn succeeded(
+        &self,
+        now: Timestamp,
+        slot: Slot,
+        sent_at: Timestamp,
+        latency: Duration,
+        first_token: Option<Duration>,
+    ) {
+        let snapshot = self.snapshot.load();
+        let slow = first_token.is_some_and(|first| {
+            let limit = snapshot.layout.slow_ms.get(slot.0 as usize).copied().unwrap_or(u64::MAX);
+            first.as_millis() >= u128::from(limit)
+        });
+        if !slow
+            && snapshot.entry(slot).fast()
+            && let Some(cell) = snapshot.layout.cells.get(slot.0 as usize)
+        {
+            cell.succeed(sent_at);
+            snapshot.layout.board.mark(slot);
+            return;
+        }
+        drop(snapshot);
+        self.locked(now, |registry| registry.succeeded(now, slot, sent_at, latency, first_token));
+    }
+
+    /// Claims the one trial of `slot` for `owner`. Its outcome carries the lease's id and [`crate::Source::Trial`].
+    pub fn claim_trial(&self, now: Timestamp, slot: Slot, owner: u64) -> Option<TrialLease> {
+        self.locked(now, |registry| registry.claim_trial(now, slot, owner))
+    }
+
+    /// Lets time pass and answers when to be called next: never later than a second.
+    pub fn tick(&self, now: Timestamp) -> Timestamp {
+        self.locked(now, |registry| registry.tick(now))
+    }
+
+    /// Obeys an operator: until `until`, or for good.
+    pub fn operator(
+        &self,
+        now: Timestamp,
+        slot: Slot,
+        command: Operator,
+        until: Option<Timestamp>,
+        reason: &str,
+    ) {
+        self.locked(now, |registry| registry.operator(now, slot, command, until, reason));
+    }
+
+    /// The probes that are due, within `limits`, and when to ask again. Each job counts as in flight until
+    /// [`Self::probe_finished`].
+    pub fn due_probes(&self, now: Timestamp, limits: ProbeLimits) -> Due {
+        self.locked(now, |registry| registry.due_probes(now, limits))
+    }
+
+    /// Takes in how a probe job ended: every job ends exactly once.
+    pub fn probe_finished(&self, now: Timestamp, job: &ProbeJob, end: &ProbeEnd) {
+        self.locked(now, |registry| registry.probe_finished(now, job, end));
+    }
+
+    /// Replaces the configuration; what is known survives, keyed by deployment identity.
+    pub fn rebuild(&self, specs: Vec<Spec>, groups: Vec<GroupSpec>, now: Timestamp) {
+        self.locked(now, |registry| registry.rebuild(specs, groups, now));
+    }
+
+    /// The events from `seq` on.
+    pub fn events(&self, seq: u64) -> Drained {
+        self.registry.lock().events(seq)
+    }
+
+    /// Everything there is to show of `slot`.
+    pub fn detail(&self, slot: Slot, now: Timestamp) -> Option<Detail> {
+        self.registry.lock().detail(slot, now)
+    }
+
+    /// Everything there is to show of every deployment, in the order of their slots.
+    pub fn details(&self, now: Timestamp) -> Vec<Detail> {
+        let slots = self.registry.lock().slots();
+        // The lock is let go between two of them: a page for a person must not hold up decisions.
+        slots.into_iter().filter_map(|slot| self.detail(slot, now)).collect()
+    }
+
+    /// Counts for metrics.
+    pub fn counters(&self) -> Counters {
+        self.registry.lock().counters()
+    }
+
+    /// Everything learnt, for a restart.
+    pub fn export(&self, now: Timestamp) -> Export {
+        self.locked(now, |registry| registry.export(now))
+    }
+
+    /// Takes in what an earlier process learnt; answers how many deployments it fitted.
+    pub fn import(&self, now: Timestamp, export: &Export) -> usize {
+        self.locked(now, |registry| registry.import(now, export))
+    }
+}
+
+#[cfg(test)]
+mod tests;
