@@ -3,9 +3,18 @@
 //! A finding stands on its own: it carries the line it is about (with secrets masked), so it can be printed,
 //! logged or sent as JSON without the file at hand.
 
+pub(crate) mod codes;
+mod mask;
 mod render;
+mod report;
+mod suggest;
+#[cfg(test)]
+mod tests;
 
+pub(crate) use mask::is_secret_key;
 pub use render::render;
+pub(crate) use report::{FileId, Finding, Report};
+pub(crate) use suggest::{did_you_mean, nearest};
 
 use serde::Serialize;
 

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use haleway_health::{PanicParams, Profile};
+use haleway_health::{PanicParams, Params, ProbeParams, Profile};
 
 use super::Origins;
 
@@ -26,6 +26,10 @@ pub struct Haleway {
     pub limits: Limits,
     /// Coordination of several processes.
     pub fleet: Fleet,
+    /// Numbers of a deployment's health machine where nothing narrower is set.
+    pub health: Params,
+    /// How a deployment is probed where nothing narrower is set.
+    pub probe: ProbeParams,
     /// Where global health values came from.
     pub origins: Origins,
     /// Where the values of the groups in `group_panic` came from.

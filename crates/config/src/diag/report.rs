@@ -1,0 +1,183 @@
+//! Where findings are collected, and the texts they point into.
+
+use std::cell::RefCell;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::{Diagnostic, Severity, mask};
+use crate::Origin;
+use crate::typed::Place;
+use crate::yaml::{Node, Span};
+
+/// A file among those that were read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct FileId(usize);
+
+/// A finding on its way into the report.
+#[derive(Clone, Debug)]
+pub(crate) struct Finding {
+    severity: Severity,
+    code: &'static str,
+    span: Option<Span>,
+    message: String,
+    hint: Option<String>,
+}
+
+impl Finding {
+    fn new(severity: Severity, code: &'static str, span: Option<Span>, message: impl Into<String>) -> Self {
+        Self { severity, code, span, message: message.into(), hint: None }
+    }
+
+    pub(crate) fn error(code: &'static str, span: Span, message: impl Into<String>) -> Self {
+        Self::new(Severity::Error, code, Some(span), message)
+    }
+
+    pub(crate) fn warning(code: &'static str, span: Span, message: impl Into<String>) -> Self {
+        Self::new(Severity::Warning, code, Some(span), message)
+    }
+
+    pub(crate) fn note(code: &'static str, span: Span, message: impl Into<String>) -> Self {
+        Self::new(Severity::Note, code, Some(span), message)
+    }
+
+    /// A finding about no place in a file.
+    pub(crate) fn placeless(severity: Severity, code: &'static str, message: impl Into<String>) -> Self {
+        Self::new(severity, code, None, message)
+    }
+
+    pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    pub(crate) fn maybe_hint(mut self, hint: Option<String>) -> Self {
+        self.hint = hint.or(self.hint);
+        self
+    }
+}
+
+/// One text.
+#[derive(Debug)]
+struct Text {
+    path: Arc<Path>,
+    text: String,
+    lines: Vec<usize>,
+    secrets: Vec<Range<usize>>,
+}
+
+impl Text {
+    /// Line and column of a byte, both from 0; the column in bytes.
+    fn place(&self, at: usize) -> (usize, usize) {
+        let line = self.lines.partition_point(|start| *start <= at).saturating_sub(1);
+        (line, at - self.lines.get(line).copied().unwrap_or(0))
+    }
+
+    fn line_range(&self, line: usize) -> Range<usize> {
+        let start = self.lines.get(line).copied().unwrap_or(0);
+        let end = self.lines.get(line + 1).map_or(self.text.len(), |next| next - 1);
+        let end = if self.text.get(start..end).is_some_and(|text| text.ends_with('\r')) { end - 1 } else { end };
+        start..end
+    }
+}
+
+/// Collects findings; shared by everything that reads, so it takes `&self`.
+#[derive(Debug, Default)]
+pub(crate) struct Report {
+    texts: RefCell<Vec<Text>>,
+    findings: RefCell<Vec<Finding>>,
+    /// Keys that were read, as `section.key`, for the test that keeps the key table honest.
+    #[cfg(test)]
+    pub(crate) read: RefCell<std::collections::BTreeSet<(&'static str, String)>>,
+}
+
+impl Report {
+    /// Takes in a text; spans name it by the id returned.
+    pub(crate) fn file(&self, path: &Path, text: String) -> FileId {
+        let mut lines = vec![0];
+        lines.extend(text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n').map(|(at, _)| at + 1));
+        let mut texts = self.texts.borrow_mut();
+        texts.push(Text { path: path.into(), text, lines, secrets: Vec::new() });
+        FileId(texts.len() - 1)
+    }
+
+    /// Hides the secrets of a tree from every line that is ever shown.
+    pub(crate) fn hide_secrets(&self, root: &Node) {
+        let mut spans = Vec::new();
+        mask::secrets(root, false, &mut spans);
+        let mut texts = self.texts.borrow_mut();
+        for span in spans {
+            if let Some(text) = texts.get_mut(span.file.0) {
+                text.secrets.push(span.start..span.end);
+            }
+        }
+    }
+
+    pub(crate) fn add(&self, finding: Finding) {
+        self.findings.borrow_mut().push(finding);
+    }
+
+    pub(crate) fn has_errors(&self) -> bool {
+        self.findings.borrow().iter().any(|finding| finding.severity == Severity::Error)
+    }
+
+    /// File and line of a span.
+    pub(crate) fn place(&self, span: Span) -> Place {
+        let texts = self.texts.borrow();
+        let Some(text) = texts.get(span.file.0) else { return Place { file: Path::new("").into(), line: 0 } };
+        Place { file: Arc::clone(&text.path), line: number(text.place(span.start).0) }
+    }
+
+    /// File and line of a span as the origin of a value.
+    pub(crate) fn origin(&self, span: Span) -> Origin {
+        let Place { file, line } = self.place(span);
+        Origin::File { file, line }
+    }
+
+    /// The files read, the main one first.
+    pub(crate) fn paths(&self) -> Vec<PathBuf> {
+        self.texts.borrow().iter().map(|text| text.path.to_path_buf()).collect()
+    }
+
+    /// The findings as diagnostics, by file and line, errors before warnings on one line; equal ones once.
+    pub(crate) fn finish(self, main: &Path) -> Vec<Diagnostic> {
+        let texts = self.texts.into_inner();
+        let mut findings = self.findings.into_inner();
+        let key = |finding: &Finding| {
+            (finding.span.map(|span| (span.file, span.start)), finding.severity, finding.code, finding.message.clone())
+        };
+        findings.sort_by_key(key);
+        findings.dedup_by_key(|finding| key(finding));
+        findings.into_iter().map(|finding| diagnostic(&texts, main, finding)).collect()
+    }
+}
+
+/// From an index (from 0) to a number for people (from 1).
+fn number(index: usize) -> u32 {
+    u32::try_from(index).unwrap_or(u32::MAX).saturating_add(1)
+}
+
+fn diagnostic(texts: &[Text], main: &Path, finding: Finding) -> Diagnostic {
+    let Finding { severity, code, span, message, hint } = finding;
+    let place = span.and_then(|span| texts.get(span.file.0).map(|text| (text, span)));
+    let Some((text, span)) = place else {
+        let file = main.display().to_string();
+        return Diagnostic { code, severity, file, line: 0, column: 0, message, hint, source: None, width: 0 };
+    };
+    let (line, column) = text.place(span.start);
+    let range = text.line_range(line);
+    let start = (range.start + column).min(range.end);
+    let chars = |range: Range<usize>| text.text.get(range).map_or(0, |part| part.chars().count());
+    let width = chars(start..span.end.clamp(start, range.end));
+    Diagnostic {
+        code,
+        severity,
+        file: text.path.display().to_string(),
+        line: number(line),
+        column: number(chars(range.start..start)),
+        message,
+        hint,
+        source: Some(mask::line(&text.text, range, &text.secrets)),
+        width: u32::try_from(width.max(1)).unwrap_or(1),
+    }
+}

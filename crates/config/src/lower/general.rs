@@ -1,0 +1,121 @@
+//! `general_settings` beyond health, and the rest of `litellm_settings`.
+
+use haleway_health::Params;
+use secrecy::SecretString;
+
+use super::health;
+use super::section::Reader;
+use crate::diag::{Finding, Report, Severity, codes};
+use crate::env::{self, Environment};
+use crate::lower::health::Draft;
+use crate::typed::{General, Litellm};
+use crate::yaml::Value;
+
+const MEGABYTE: u64 = 1024 * 1024;
+
+/// `general_settings`, with what the health layers made of it.
+pub(crate) fn lower(
+    reader: Option<Reader<'_>>,
+    env: &Environment<'_>,
+    health: &health::General<'_>,
+    global: &Draft,
+    background: bool,
+    report: &Report,
+) -> General {
+    let get = |name| reader.and_then(|reader| reader.get(name));
+    let flag = |name| get(name).is_some_and(|field| field.truth());
+    let literal_true = |name| {
+        let field = get(name);
+        field.is_some_and(|field| field.truth()) && field.is_some_and(|field| is_true(field.value))
+    };
+    let parallel = ["max_parallel_requests", "global_max_parallel_requests"];
+    let parallel = parallel.into_iter().filter_map(|name| get(name)?.count32(1)).min();
+    let master_key = get("master_key").and_then(|field| field.text()).filter(|key| !key.trim().is_empty());
+    let master_key = master_key.or_else(|| env.text(env::LITELLM_MASTER_KEY)).map(SecretString::from);
+    let permit = flag("dangerously_permit_weak_or_unset_master_key");
+    if master_key.is_none() && !permit {
+        report_no_key(reader, report);
+    }
+    let details = get("health_check_details");
+    let Params { probe_routing, .. } = global.params;
+    General {
+        master_key,
+        permit_no_master_key: permit,
+        key_header: get("litellm_key_header_name").and_then(|field| field.text()),
+        background_health_checks: background,
+        health_check_interval: global.probe.interval,
+        health_check_concurrency: global.is_set("probe.concurrency").then_some(global.limits.concurrency),
+        // Only the literal false takes the details away.
+        health_check_details: !details.is_some_and(|field| {
+            field.value.as_scalar().is_some_and(|scalar| scalar.value == Value::Bool(false))
+        }),
+        enable_health_check_routing: probe_routing,
+        health_check_groups: health.groups.clone(),
+        health_check_skip_disabled: flag("health_check_skip_disabled_background_models"),
+        model_list_healthy_only: literal_true("model_list_healthy_only"),
+        max_parallel_requests: parallel,
+        max_request_bytes: get("max_request_size_mb").and_then(megabytes),
+        public_readiness_details: literal_true("allow_public_health_readiness_details"),
+    }
+}
+
+fn is_true(node: &crate::yaml::Node) -> bool {
+    node.as_scalar().is_some_and(|scalar| scalar.value == Value::Bool(true))
+}
+
+fn report_no_key(reader: Option<Reader<'_>>, report: &Report) {
+    let message = "there is no master key: everyone who reaches the gateway may use it";
+    let place = reader.and_then(|reader| reader.map.get("master_key")).map(|entry| entry.key);
+    let finding = match place {
+        Some(span) => Finding::warning(codes::NO_MASTER_KEY, span, message),
+        None => Finding::placeless(Severity::Warning, codes::NO_MASTER_KEY, message),
+    };
+    report.add(finding.hint(
+        "set general_settings.master_key or LITELLM_MASTER_KEY; dangerously_permit_weak_or_unset_master_key: true accepts this",
+    ));
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    clippy::cast_precision_loss,
+    reason = "sizes of requests are small and checked to be positive"
+)]
+fn megabytes(field: super::field::Field<'_>) -> Option<u64> {
+    let number = field.number()?;
+    if number > 0.0 {
+        return Some((number * MEGABYTE as f64) as u64);
+    }
+    field.report.add(field.error(codes::BAD_VALUE, format!("{} must be above 0", field.name)));
+    None
+}
+
+/// What else of `litellm_settings` has an effect.
+pub(crate) fn litellm(reader: Option<Reader<'_>>, env: &Environment<'_>) -> Litellm {
+    let flag = |name| reader.and_then(|reader| reader.get(name)).is_some_and(|field| field.truth());
+    Litellm { json_logs: flag("json_logs") || env.flag(env::JSON_LOGS), set_verbose: flag("set_verbose") }
+}
+
+/// Whether any Redis is configured, in any of the places where LiteLLM looks.
+pub(crate) fn redis(
+    general: Option<Reader<'_>>,
+    litellm: Option<Reader<'_>>,
+    router: Option<Reader<'_>>,
+    env: &Environment<'_>,
+) -> bool {
+    let cache = litellm.and_then(|litellm| litellm.get("cache")).is_some_and(|field| field.truth());
+    let params = litellm.and_then(|litellm| litellm.get("cache_params"));
+    let kind = params.and_then(|params| params.value.as_map()?.get("type")?.value.as_str());
+    let backend = cache && kind.is_none_or(|kind| kind.starts_with("redis"));
+    let in_env = [env::REDIS_URL, env::REDIS_HOST, env::REDIS_CLUSTER_NODES, env::REDIS_SENTINEL_NODES];
+    let in_env = in_env.into_iter().any(|variable| env.text(variable).is_some());
+    // A cache without an address of its own takes it from the environment.
+    let addressed = params.and_then(|params| params.value.as_map()).is_some_and(|map| {
+        ["host", "url", "redis_startup_nodes", "sentinel_nodes"].into_iter().any(|key| map.get(key).is_some())
+    });
+    general.is_some_and(|general| general.get("coordination_redis").is_some())
+        || (backend && (addressed || in_env))
+        || ["redis_host", "redis_url"].into_iter().any(|key| router.is_some_and(|router| router.get(key).is_some()))
+        || in_env
+}
+

@@ -1,0 +1,253 @@
+//! From the tree to a [`Config`]: sections in the order in which they depend on each other, every finding on the
+//! way.
+
+pub(crate) mod field;
+mod general;
+mod haleway;
+pub(crate) mod health;
+mod identity;
+mod model;
+pub(crate) mod router;
+pub(crate) mod section;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use haleway_health::{ProbePolicy, Profile};
+use secrecy::SecretString;
+
+use crate::check;
+use crate::diag::{Finding, Report, Severity, codes};
+use crate::env::{self, Environment};
+use crate::keys::Section;
+use crate::typed::{Config, Fleet, Haleway, Model, ModelInfo};
+use crate::yaml::{Map, Node};
+use crate::{Origin, Source};
+use field::Field;
+use health::Draft;
+use health::fields::Reach;
+use model::{Defaults, Parts};
+use section::Reader;
+
+/// The sections of the file, opened: unknown keys are reported by then.
+#[derive(Clone, Copy)]
+pub(crate) struct Sections<'a> {
+    top: Reader<'a>,
+    router: Option<Reader<'a>>,
+    litellm: Option<Reader<'a>>,
+    general: Option<Reader<'a>>,
+    report: &'a Report,
+}
+
+impl<'a> Sections<'a> {
+    fn open(root: &'a Map, report: &'a Report) -> Self {
+        let top = Reader::open(Section::Top, root, report);
+        let section = |section: Section| {
+            top.get(section.name());
+            root.get(section.name()).and_then(|entry| Reader::of_entry(section, entry, report))
+        };
+        let router = section(Section::Router);
+        let litellm = section(Section::Litellm);
+        let general = section(Section::General);
+        Self { top, router, litellm, general, report }
+    }
+
+    /// The first health or cooldown key of LiteLLM's in any section.
+    fn health_key(&self, models: &[Parts<'a>]) -> Option<(String, Field<'a>)> {
+        let shared = [self.general, self.router].into_iter().flatten();
+        let own = models.iter().flat_map(|parts| [Some(parts.params), parts.info]).flatten();
+        shared.chain(own).find_map(|reader| {
+            let entry = reader.health_key()?;
+            let field = Field { name: &entry.name, key: entry.key, value: &entry.value, report: self.report };
+            Some((format!("{}.{}", reader.section.name(), entry.name), field))
+        })
+    }
+}
+
+/// The typed configuration. Meaningful only when the report holds no error.
+pub(crate) fn lower(
+    root: &Map,
+    environment: BTreeMap<String, SecretString>,
+    source: &dyn Source,
+    report: &Report,
+) -> Config {
+    let env = Environment::new(source, report);
+    env.report_inert();
+    let sections = Sections::open(root, report);
+    let list = models(sections);
+    let parts: Vec<Parts<'_>> = list.iter().filter_map(|node| model::open(node, report)).collect();
+
+    let own = haleway::read(sections.top);
+    let profile = haleway::profile(&own, sections.health_key(&parts));
+    let mut global = Draft::preset(profile.profile);
+    let mut health = health::General::apply(sections.general, &env, &mut global);
+    health::Router::apply(sections.router, &mut health, &mut global);
+    if let Some(map) = own.health {
+        haleway::apply(map, Reach::Global, &mut global, report);
+    }
+    let redis = general::redis(sections.general, sections.litellm, sections.router, &env);
+    let fleet = fleet(&health, redis, &env, &mut global);
+    let background = background(&health, &own);
+    let (router, names) = router::lower(sections.router, sections.litellm, &env);
+
+    let mut groups = BTreeMap::new();
+    for (field, map) in &own.groups {
+        let mut draft = global.clone();
+        haleway::apply(map, Reach::Group, &mut draft, report);
+        groups.insert(field.name, draft);
+    }
+    let defaults = Defaults {
+        drop_params: sections.litellm.and_then(|reader| reader.get("drop_params")).is_some_and(|field| field.truth()),
+        max_parallel: names.max_parallel,
+        params: names.default_params.and_then(|field| field.map()),
+    };
+    let layers = Layers { global: &global, groups: &groups, health: &health, background, defaults, env: &env };
+    let mut ids = identity::Ids::default();
+    let models: Vec<Model> = parts.iter().map(|parts| layers.model(parts, &mut ids, report)).collect();
+
+    let unsettled = global.clone();
+    global.settle();
+    let general = general::lower(sections.general, &env, &health, &global, background, report);
+    let litellm = general::litellm(sections.litellm, &env);
+    let haleway = Haleway {
+        profile,
+        admin_listen: own.admin_listen,
+        all_out_status: own.all_out_status,
+        panic: global.panic,
+        group_panic: groups.iter().map(|(name, draft)| (Arc::from(*name), draft.panic)).collect(),
+        limits: global.limits,
+        fleet,
+        group_origins: groups.iter().map(|(name, draft)| (Arc::from(*name), draft.origins.clone())).collect(),
+        origins: global.origins.clone(),
+        health: global.params.clone(),
+        probe: global.probe,
+    };
+    let config = Config { models, router, general, litellm, haleway, environment };
+    let facts = check::Facts {
+        config: &config,
+        parts: &parts,
+        names: &names,
+        health: &health,
+        groups: &own.groups,
+        global: &unsettled,
+        redis,
+        source,
+        report,
+    };
+    check::run(&facts);
+    config
+}
+
+/// The entries of `model_list`.
+fn models(sections: Sections<'_>) -> &[Node] {
+    let report = sections.report;
+    let field = sections.top.get("model_list");
+    let list = field.map(|field| field.list());
+    match list {
+        Some(Some(list)) if !list.is_empty() => list,
+        Some(None) => &[],
+        Some(Some(_)) | None => {
+            let message = "there is no deployment: model_list is missing or empty";
+            let finding = match field {
+                Some(field) => Finding::warning(codes::NO_MODELS, field.key, message),
+                None => Finding::placeless(Severity::Warning, codes::NO_MODELS, message),
+            };
+            report.add(finding.hint("every model call will be answered with 404 until one is added"));
+            &[]
+        }
+    }
+}
+
+/// Whether deployments are probed. LiteLLM's key decides; without it, only somebody who speaks of our own health
+/// settings has asked for probes, and nobody pays for probes unasked.
+fn background(health: &health::General<'_>, own: &haleway::Section<'_>) -> bool {
+    match health.background {
+        Some(field) => field.truth(),
+        None => own.health.is_some() || matches!(own.profile, Some((Profile::Resilient, _))),
+    }
+}
+
+/// Shared mode: with Redis, the period of probes is the TTL of the shared results.
+fn fleet(health: &health::General<'_>, redis: bool, env: &Environment<'_>, global: &mut Draft) -> Fleet {
+    let seconds = std::time::Duration::from_secs;
+    let ttl = env.seconds(env::DEFAULT_SHARED_HEALTH_CHECK_TTL);
+    let lock_ttl = env.seconds(env::DEFAULT_SHARED_HEALTH_CHECK_LOCK_TTL);
+    let fleet = Fleet {
+        shared: health.shared && redis,
+        ttl: ttl.unwrap_or(seconds(300)),
+        lock_ttl: lock_ttl.unwrap_or(seconds(60)),
+    };
+    let origin = |set: bool, variable: env::Variable| if set { Origin::Env(variable.name) } else { Origin::Default };
+    global.note("shared.ttl", origin(ttl.is_some(), env::DEFAULT_SHARED_HEALTH_CHECK_TTL));
+    global.note("shared.lock_ttl", origin(lock_ttl.is_some(), env::DEFAULT_SHARED_HEALTH_CHECK_LOCK_TTL));
+    if fleet.shared && fleet.ttl > global.probe.interval {
+        global.probe.interval = fleet.ttl;
+        global.note("interval", Origin::Derived("shared.ttl"));
+    }
+    fleet
+}
+
+/// What every deployment's values are put together from.
+struct Layers<'l> {
+    global: &'l Draft,
+    groups: &'l BTreeMap<&'l str, Draft>,
+    health: &'l health::General<'l>,
+    background: bool,
+    defaults: Defaults<'l>,
+    env: &'l Environment<'l>,
+}
+
+impl Layers<'_> {
+    fn model(&self, parts: &Parts<'_>, ids: &mut identity::Ids, report: &Report) -> Model {
+        let name = parts.name.text().unwrap_or_default();
+        let params = model::params(parts.params, self.defaults);
+        let info = model::info(parts.info, self.env);
+        let mut draft = self.groups.get(name.as_str()).unwrap_or(self.global).clone();
+        let listed = self.health.groups.as_ref().map(|groups| groups.contains(&name));
+        health::deployment(parts.info, parts.params, &mut draft);
+        let own = parts.info.and_then(|info| info.get("haleway")).and_then(|field| field.map());
+        if let Some(map) = own {
+            haleway::apply(map, Reach::Deployment, &mut draft, report);
+        }
+        if let Some(counters) = &mut draft.params.litellm {
+            counters.group_listed = listed == Some(true);
+        }
+        draft.settle();
+        let skip_reason = self.skip_reason(&draft, &info, listed);
+        let given = parts.info.and_then(|info| info.get("id")).and_then(|field| field.text());
+        let computed = ids.next(&name, &params);
+        Model {
+            id_given: given.is_some(),
+            id: given.unwrap_or(computed).into(),
+            name: name.into(),
+            place: report.place(parts.node.span),
+            params,
+            info,
+            health: draft.params,
+            probe: skip_reason.is_none().then_some(draft.probe),
+            skip_reason,
+            origins: draft.origins,
+        }
+    }
+
+    fn skip_reason(
+        &self,
+        draft: &Draft,
+        info: &ModelInfo,
+        listed: Option<bool>,
+    ) -> Option<&'static str> {
+        if !self.background {
+            Some("background_health_checks_off")
+        } else if info.disable_background_health_check {
+            Some("disabled")
+        } else if listed == Some(false) {
+            Some("group_not_listed")
+        } else if info.blocked {
+            Some("blocked")
+        } else if draft.probe.policy == ProbePolicy::Never {
+            Some("policy_never")
+        } else {
+            None
+        }
+    }
+}
