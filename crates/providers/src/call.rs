@@ -126,6 +126,17 @@ impl Refusal {
         }
     }
 
+    /// The request's `param` has no legal value.
+    pub(crate) fn invalid(param: impl Into<String>, message: impl Into<String>) -> Self {
+        Self {
+            status: 400,
+            code: "invalid_value",
+            param: Some(param.into()),
+            message: message.into(),
+            retry_other: false,
+        }
+    }
+
     /// The request's `param` cannot be said on the provider's wire.
     pub(crate) fn untranslatable(param: impl Into<String>, message: impl Into<String>) -> Self {
         Self {
@@ -133,6 +144,19 @@ impl Refusal {
             code: "untranslatable_request",
             param: Some(param.into()),
             message: message.into(),
+            retry_other: false,
+        }
+    }
+}
+
+impl From<serde_json::Error> for Refusal {
+    /// A part of the request that cannot be written as JSON.
+    fn from(error: serde_json::Error) -> Self {
+        Self {
+            status: 400,
+            code: "untranslatable_request",
+            param: None,
+            message: format!("the request cannot be written on the provider's wire: {error}"),
             retry_other: false,
         }
     }

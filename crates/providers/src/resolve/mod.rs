@@ -39,6 +39,9 @@ pub fn resolve(source: &DeploymentSource<'_>) -> Result<Target, ResolveError> {
     if !wires::spoken(name.provider.wire) {
         return Err(not_supported(name.provider));
     }
+    if let Some(endpoint) = unspoken(name.provider, mode) {
+        return Err(ResolveError::WireNotSupported { provider: name.provider.id, wire: endpoint });
+    }
     let key = key::find(name.provider, &base, source)?;
     let plan = Plan { name: &name, base: &base, is_default, source };
     let azure = azure::Face::of(&plan);
@@ -164,6 +167,13 @@ impl Plan<'_> {
 
 fn not_supported(provider: &'static Provider) -> ResolveError {
     ResolveError::WireNotSupported { provider: provider.id, wire: provider.wire.as_str() }
+}
+
+/// The wire of what the deployment is for, when clients can call it and this version does not speak it.
+fn unspoken(provider: &Provider, mode: Mode) -> Option<&'static str> {
+    let called = Operation::ALL.iter().any(|operation| operation.mode() == mode);
+    let wire = provider.endpoint(mode).map(|endpoint| endpoint.wire)?;
+    (called && !wires::spoken(wire)).then(|| wire.as_str())
 }
 
 /// Mode, from the first source that knows it.

@@ -1,15 +1,45 @@
-//! Anthropic Messages.
+//! Anthropic Messages: chat completions are translated both ways; a client's own message passes through.
 
-use super::Encode;
+mod answer;
+mod blocks;
+mod family;
+mod members;
+mod messages;
+mod request;
+mod stream;
+mod tools;
+
+use super::{Encode, openai};
 use crate::target::Encoded;
-use crate::{Refusal, Translator};
+use crate::{Operation, Refusal, Reply, Translator, Untranslatable};
+
+use answer::Reader;
 
 /// The provider's body for a chat completion, or a message passed through.
 pub(super) fn encode(encode: &Encode<'_>) -> Result<Encoded, Refusal> {
-    Err(Refusal::unsupported(encode.target.provider.id, encode.operation))
+    if encode.operation == Operation::Messages {
+        return Ok(openai::encode(encode));
+    }
+    let request = request::translate(encode)?;
+    let reader = Reader::new(encode.options.created, request.json_tool);
+    let asked = encode.body.get("stream_options").is_some_and(|options| {
+        serde_json::from_str::<serde_json::Value>(options.get()).is_ok_and(|options| {
+            options.get("include_usage").and_then(serde_json::Value::as_bool) == Some(true)
+        })
+    });
+    Ok(Encoded {
+        body: request.body,
+        reply: Reply::Translated(Box::new(reader)),
+        strip_usage: encode.options.stream && !asked,
+    })
 }
 
 /// Reads messages.
-pub(super) fn translator(_created: u64) -> Box<dyn Translator> {
-    super::rerank::translator(crate::registry::Wire::NimRerank)
+pub(super) fn translator(created: u64) -> Box<dyn Translator> {
+    Box::new(Reader::new(created, false))
+}
+
+/// A body that is not Anthropic's.
+fn wrong(error: &serde_json::Error) -> Untranslatable {
+    Untranslatable(error.to_string())
 }
