@@ -5,6 +5,7 @@
 //! providers as rows, `wires` what differs between their formats.
 
 mod call;
+pub mod classify;
 mod mode;
 mod operation;
 mod probe;
@@ -16,6 +17,7 @@ mod target;
 mod wires;
 
 pub use call::{Call, CallOptions, Refusal, Reply, Step, Translator, Untranslatable, is_usage_chunk};
+pub use classify::{Answer, Fault, Transport, classify, classify_transport, first_event};
 pub use mode::{Mode, ModeOrigin, mode_of_name};
 pub use operation::Operation;
 pub use probe::{

@@ -16,7 +16,7 @@ mod event;
 #[cfg(test)]
 mod tests;
 
-pub use answer::{AnswerFacts, AnswerKind, inspect_answer};
+pub use answer::{AnswerFacts, AnswerKind, inspect_answer, inspect_parsed};
 pub use event::{StreamKind, inspect_event};
 
 /// What one event of a chat or completion stream holds.

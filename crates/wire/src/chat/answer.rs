@@ -47,12 +47,13 @@ pub struct AnswerFacts {
 /// Looks at the body of a 2xx answer.
 pub fn inspect_answer(body: &[u8], kind: AnswerKind) -> AnswerFacts {
     match serde_json::from_slice::<Value>(body.trim_ascii_start()) {
-        Ok(value) => inspect_value(&value, kind),
+        Ok(value) => inspect_parsed(&value, kind),
         Err(_) => AnswerFacts::default(),
     }
 }
 
-fn inspect_value(value: &Value, kind: AnswerKind) -> AnswerFacts {
+/// As [`inspect_answer`], for a body that is parsed already.
+pub fn inspect_parsed(value: &Value, kind: AnswerKind) -> AnswerFacts {
     let usage = Usage::of(value.get("usage"));
     let mut facts = AnswerFacts {
         error: is_error(value),

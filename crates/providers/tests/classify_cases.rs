@@ -1,0 +1,110 @@
+//! The classifier against recorded and written answers of providers: every case names what must come out.
+
+use haleway_health::{Effect, Scope};
+use haleway_providers::Mode;
+use haleway_providers::classify::{Answer, Fault, Transport, classify, classify_transport};
+use http::{HeaderMap, HeaderName, HeaderValue};
+use serde_json::Value;
+
+/// 2026-11-30T15:00:00Z: the reset times in the cases are relative to it.
+const NOW_MS: u64 = 1_796_050_800_000;
+
+fn read(name: &str) -> Value {
+    let path = format!("{}/tests/fixtures/{name}", env!("CARGO_MANIFEST_DIR"));
+    serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap()
+}
+
+fn headers(case: &Value) -> HeaderMap {
+    let pairs = case["headers"].as_object().into_iter().flatten();
+    pairs
+        .map(|(name, value)| {
+            let value = HeaderValue::from_str(value.as_str().unwrap()).unwrap();
+            (HeaderName::try_from(name.as_str()).unwrap(), value)
+        })
+        .collect()
+}
+
+fn run(case: &Value) -> Fault {
+    if let Some(transport) = case.get("transport").and_then(Value::as_str) {
+        let transport = Transport::ALL.into_iter().find(|t| t.as_str() == transport).unwrap();
+        return classify_transport(transport);
+    }
+    let body = match &case["body"] {
+        Value::String(text) => text.clone().into_bytes(),
+        Value::Null => Vec::new(),
+        value => serde_json::to_vec(value).unwrap(),
+    };
+    let headers = headers(case);
+    let mode = case.get("mode").and_then(Value::as_str).unwrap_or("chat");
+    classify(&Answer {
+        provider: case["provider"].as_str().unwrap(),
+        mode: Mode::from_name(mode).unwrap(),
+        status: u16::try_from(case["status"].as_u64().unwrap()).unwrap(),
+        headers: &headers,
+        body: &body,
+        now_ms: NOW_MS,
+    })
+}
+
+/// The scope that a case means by its word; `None` where nothing is taken out.
+fn scope(word: &str) -> Option<Scope> {
+    match word {
+        "deployment" => Some(Scope::Model),
+        "credential" => Some(Scope::Credential),
+        "account" => Some(Scope::Account),
+        "endpoint" => Some(Scope::Endpoint),
+        "none" | "threshold" => None,
+        other => panic!("no scope {other}"),
+    }
+}
+
+fn differences(case: &Value) -> Vec<String> {
+    let fault = run(case);
+    let expect = &case["expect"];
+    let mut wrong = Vec::new();
+    let mut check = |name: &str, got: Value| {
+        if got != expect[name] {
+            wrong.push(format!("{name}: {got} instead of {}", expect[name]));
+        }
+    };
+    check("class", fault.class.as_str().into());
+    check("client_status", fault.client_status.into());
+    let kind = if fault.client_type.is_empty() { Value::Null } else { fault.client_type.into() };
+    check("openai_type", kind);
+    check("retry_same", fault.retry_same.as_str().into());
+    check("retry_other", fault.retry_other.as_str().into());
+    check("retry_after_ms", fault.retry_after.map(|wait| wait.as_millis() as u64).into());
+    let word = expect["cooldown"]["scope"].as_str().unwrap();
+    match scope(word) {
+        Some(scope) if scope != fault.scope => {
+            wrong.push(format!("scope: {} instead of {word}", fault.scope.as_str()))
+        }
+        None if word == "none" && !matches!(fault.class.effect(), Effect::Alive | Effect::Neutral) => {
+            wrong.push(format!("{} takes something out", fault.class));
+        }
+        Some(_) | None => {}
+    }
+    let cooldown = fault.cooldown.as_millis() as u64;
+    if expect["cooldown"]["ms"] != cooldown {
+        wrong.push(format!("cooldown: {cooldown} instead of {}", expect["cooldown"]["ms"]));
+    }
+    if expect.get("daily").is_some() != fault.daily {
+        wrong.push(format!("daily: {}", fault.daily));
+    }
+    if expect.get("config").is_some() != fault.misconfigured {
+        wrong.push(format!("misconfigured: {}", fault.misconfigured));
+    }
+    wrong
+}
+
+#[test]
+fn every_error_case_has_its_class_and_consequence() {
+    let cases = read("error-cases.json");
+    let cases = cases["cases"].as_array().unwrap();
+    assert!(cases.len() >= 243, "only {} cases", cases.len());
+    let wrong: Vec<String> = cases
+        .iter()
+        .flat_map(|case| differences(case).into_iter().map(|text| format!("{}: {text}", case["id"])))
+        .collect();
+    assert!(wrong.is_empty(), "{} differences:\n{}", wrong.len(), wrong.join("\n"));
+}
