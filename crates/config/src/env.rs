@@ -108,7 +108,8 @@ impl<'a> Environment<'a> {
     }
 
     fn unreadable(&self, variable: Variable, expected: &str) {
-        let message = format!("the environment variable {} is not {expected}; the default holds", variable.name);
+        let message =
+            format!("the environment variable {} is not {expected}; the default holds", variable.name);
         self.report.add(Finding::placeless(Severity::Warning, codes::ENV_VALUE, message).hint(variable.doc));
     }
 }

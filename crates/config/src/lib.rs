@@ -6,17 +6,25 @@
 //! fallbacks, times that do not fit together. The presets and the order in which they are overridden are in
 //! `lower::health`; which keys exist and what each does here is data, in [`keys`] and [`env`].
 
+mod check;
 mod diag;
+pub mod env;
+mod explain;
+pub mod keys;
 mod load;
+mod lower;
 mod origin;
 mod source;
+mod tree;
 mod typed;
+mod yaml;
 
-pub use diag::{Diagnostic, Severity, render};
+pub use diag::{CODES, Diagnostic, Severity, render};
+pub use explain::{ExplainRow, explain, render_rows};
 pub use load::{Loaded, Options, load};
 pub use origin::Origin;
 pub use source::Source;
 pub use typed::{
-    Config, Fleet, General, Haleway, Limits, Litellm, LitellmParams, Model, ModelInfo, Origins, Place, ProfileChoice,
-    Router,
+    Config, Fleet, General, Haleway, Limits, Litellm, LitellmParams, Model, ModelInfo, Origins, Place,
+    ProfileChoice, Router,
 };

@@ -2,7 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::{Config, Diagnostic, Severity, Source};
+use secrecy::ExposeSecret;
+
+use crate::diag::Report;
+use crate::{Config, Diagnostic, Severity, Source, lower, tree};
 
 /// How strictly to judge.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -30,6 +33,23 @@ impl Loaded {
 }
 
 /// Reads the configuration at `path`.
-pub fn load(path: &Path, _source: &dyn Source, _options: &Options) -> Loaded {
-    Loaded { config: None, diagnostics: Vec::new(), files: vec![path.to_owned()] }
+pub fn load(path: &Path, source: &dyn Source, options: &Options) -> Loaded {
+    let report = Report::default();
+    let config = tree::read(path, source, &report).map(|mut root| {
+        let environment = tree::environment(&mut root, source, &report);
+        let var = |name: &str| {
+            source.var(name).or_else(|| environment.get(name).map(|value| value.expose_secret().to_owned()))
+        };
+        tree::resolve(&mut root, &var, &report);
+        lower::lower(&root, environment, source, &report)
+    });
+    let files = report.paths();
+    let diagnostics = report.finish(path);
+    let forbidden = |finding: &Diagnostic| match finding.severity {
+        Severity::Error => true,
+        Severity::Warning => options.strict,
+        Severity::Note => false,
+    };
+    let config = config.filter(|_| !diagnostics.iter().any(forbidden));
+    Loaded { config, diagnostics, files }
 }

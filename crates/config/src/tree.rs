@@ -108,11 +108,16 @@ fn join(main: &mut Map, entry: Entry, report: &Report) {
 }
 
 fn report_lost(name: &str, here: Span, there: Span, before: &Map, after: &Map, report: &Report) {
-    let lost: Vec<&str> =
-        before.entries.iter().map(|entry| entry.name.as_str()).filter(|key| after.get(key).is_none()).collect();
+    let lost: Vec<&str> = before
+        .entries
+        .iter()
+        .map(|entry| entry.name.as_str())
+        .filter(|key| after.get(key).is_none())
+        .collect();
     let place = report.place(there);
     let what = if lost.is_empty() { String::new() } else { format!("; lost: {}", lost.join(", ")) };
-    let message = format!("this {name} replaces the whole {name} of {}:{}{what}", place.file.display(), place.line);
+    let message =
+        format!("this {name} replaces the whole {name} of {}:{}{what}", place.file.display(), place.line);
     report.add(
         Finding::warning(codes::INCLUDE_REPLACES, here, message)
             .hint("only lists such as model_list are joined; keep each other section in one file"),
@@ -120,7 +125,11 @@ fn report_lost(name: &str, here: Span, there: Span, before: &Map, after: &Map, r
 }
 
 /// `environment_variables`, their own references resolved against the process alone.
-pub(crate) fn environment(root: &mut Map, source: &dyn Source, report: &Report) -> BTreeMap<String, SecretString> {
+pub(crate) fn environment(
+    root: &mut Map,
+    source: &dyn Source,
+    report: &Report,
+) -> BTreeMap<String, SecretString> {
     let mut found = BTreeMap::new();
     let Some(entry) = root.get_mut("environment_variables") else { return found };
     let Kind::Map(map) = &mut entry.value.kind else { return found };
@@ -146,8 +155,8 @@ pub(crate) fn resolve(root: &mut Map, var: &dyn Fn(&str) -> Option<String>, repo
             // A reference under a key that has no effect cannot stop the start.
             (Kind::Map(map), Some(section)) => {
                 for entry in &mut map.entries {
-                    let unused = inert(section, &entry.name) || entry.name == "cache_params";
-                    let severity = if unused { Severity::Warning } else { Severity::Error };
+                    let severity =
+                        if inert(section, &entry.name) { Severity::Warning } else { Severity::Error };
                     resolve_value(&mut entry.value, var, severity, report);
                 }
             }
@@ -156,12 +165,7 @@ pub(crate) fn resolve(root: &mut Map, var: &dyn Fn(&str) -> Option<String>, repo
     }
 }
 
-fn resolve_value(
-    node: &mut Node,
-    var: &dyn Fn(&str) -> Option<String>,
-    missing: Severity,
-    report: &Report,
-) {
+fn resolve_value(node: &mut Node, var: &dyn Fn(&str) -> Option<String>, missing: Severity, report: &Report) {
     let span = node.span;
     match &mut node.kind {
         Kind::Map(map) => {
@@ -175,7 +179,9 @@ fn resolve_value(
                 }
             }
         }
-        Kind::Scalar(scalar) if scalar.value == Value::Str => resolve_scalar(scalar, span, var, missing, report),
+        Kind::Scalar(scalar) if scalar.value == Value::Str => {
+            resolve_scalar(scalar, span, var, missing, report)
+        }
         Kind::Scalar(_) => {}
     }
 }
@@ -185,8 +191,12 @@ fn report_bare(item: &Node, report: &Report) {
     match &item.kind {
         Kind::Seq(items) => items.iter().for_each(|item| report_bare(item, report)),
         Kind::Scalar(scalar) if scalar.text.starts_with(PREFIX) => report.add(
-            Finding::warning(codes::REFERENCE_IN_LIST, item.span, "a reference that is a list item is not resolved")
-                .hint("LiteLLM resolves references only as values of keys; write the value itself"),
+            Finding::warning(
+                codes::REFERENCE_IN_LIST,
+                item.span,
+                "a reference that is a list item is not resolved",
+            )
+            .hint("LiteLLM resolves references only as values of keys; write the value itself"),
         ),
         Kind::Scalar(_) | Kind::Map(_) => {}
     }

@@ -48,12 +48,10 @@ codes! {
     COOLDOWN_SHORT = "cooldown-shorter-than-interval": "Counters that expire before the next probe can add to them.";
     COOLDOWN_ZERO = "cooldown-zero": "A cooldown_time of 0.";
     STALENESS_SHORT = "staleness-short": "Probe results expire before the next probes can renew them.";
-    WINDOW_SHORT = "window-shorter-than-interval": "A failure window that cannot hold enough requests or two probes.";
     INTERVALS = "interval-order": "Probe intervals, timeouts and limits that contradict each other.";
     ROUTING_OFF = "health-routing-inert": "Health routing without background health checks.";
     PROBE_OFF = "probe-setting-inert": "A probe setting of a deployment that is not probed.";
     CAP_INERT = "ejection-cap-inert": "An ejection cap that can never let anything go.";
     SHARED_WITHOUT_REDIS = "shared-without-redis": "use_shared_health_check without any Redis setting.";
     SHARED_INTERVAL = "shared-interval": "In shared mode the period of probes is the TTL, not the interval.";
-    SHARED_LOCK = "shared-lock-short": "A lock that expires while probes are still running.";
 }

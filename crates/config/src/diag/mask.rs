@@ -9,12 +9,31 @@ use std::ops::Range;
 use crate::yaml::{Kind, Node, Span};
 
 /// Words whose presence in a key makes its value a secret.
-const SECRET_WORDS: [&str; 9] =
-    ["api_key", "apikey", "master_key", "salt_key", "password", "secret", "token", "credential", "authorization"];
+const SECRET_WORDS: [&str; 9] = [
+    "api_key",
+    "apikey",
+    "master_key",
+    "salt_key",
+    "password",
+    "secret",
+    "token",
+    "credential",
+    "authorization",
+];
 /// Keys with such a word that are no secrets.
 const NOT_SECRET: [&str; 12] = [
-    "max_tokens", "tokens", "token_", "_tokens", "per_token", "tokenizer", "credential_name", "credential_list",
-    "_key_name", "secret_name", "token_type", "token_file",
+    "max_tokens",
+    "tokens",
+    "token_",
+    "_tokens",
+    "per_token",
+    "tokenizer",
+    "credential_name",
+    "credential_list",
+    "_key_name",
+    "secret_name",
+    "token_type",
+    "token_file",
 ];
 
 /// Whether the value of this key is a secret.
@@ -42,7 +61,8 @@ pub(crate) fn secrets(node: &Node, secret: bool, found: &mut Vec<Span>) {
         Kind::Seq(items) => items.iter().for_each(|item| secrets(item, secret, found)),
         Kind::Map(map) => {
             for entry in &map.entries {
-                let headers = matches!(entry.name.as_str(), "extra_headers" | "environment_variables" | "headers");
+                let headers =
+                    matches!(entry.name.as_str(), "extra_headers" | "environment_variables" | "headers");
                 secrets(&entry.value, secret || headers || is_secret_key(&entry.name), found);
             }
         }
@@ -65,7 +85,8 @@ fn secrets_of_line(line: &str) -> Vec<Range<usize>> {
     let mut found = Vec::new();
     for (colon, _) in line.match_indices(':') {
         let before = line.get(..colon).unwrap_or("").trim_end_matches(['"', '\'', ' ']);
-        let key_start = before.rfind(|c: char| !(c.is_alphanumeric() || matches!(c, '_' | '-'))).map_or(0, |at| at + 1);
+        let key_start =
+            before.rfind(|c: char| !(c.is_alphanumeric() || matches!(c, '_' | '-'))).map_or(0, |at| at + 1);
         if !before.get(key_start..).is_some_and(is_secret_key) {
             continue;
         }

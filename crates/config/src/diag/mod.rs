@@ -11,6 +11,7 @@ mod suggest;
 #[cfg(test)]
 mod tests;
 
+pub use codes::CODES;
 pub(crate) use mask::is_secret_key;
 pub use render::render;
 pub(crate) use report::{FileId, Finding, Report};

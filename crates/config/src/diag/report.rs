@@ -76,7 +76,8 @@ impl Text {
     fn line_range(&self, line: usize) -> Range<usize> {
         let start = self.lines.get(line).copied().unwrap_or(0);
         let end = self.lines.get(line + 1).map_or(self.text.len(), |next| next - 1);
-        let end = if self.text.get(start..end).is_some_and(|text| text.ends_with('\r')) { end - 1 } else { end };
+        let end =
+            if self.text.get(start..end).is_some_and(|text| text.ends_with('\r')) { end - 1 } else { end };
         start..end
     }
 }
@@ -117,10 +118,6 @@ impl Report {
         self.findings.borrow_mut().push(finding);
     }
 
-    pub(crate) fn has_errors(&self) -> bool {
-        self.findings.borrow().iter().any(|finding| finding.severity == Severity::Error)
-    }
-
     /// File and line of a span.
     pub(crate) fn place(&self, span: Span) -> Place {
         let texts = self.texts.borrow();
@@ -144,7 +141,12 @@ impl Report {
         let texts = self.texts.into_inner();
         let mut findings = self.findings.into_inner();
         let key = |finding: &Finding| {
-            (finding.span.map(|span| (span.file, span.start)), finding.severity, finding.code, finding.message.clone())
+            (
+                finding.span.map(|span| (span.file, span.start)),
+                finding.severity,
+                finding.code,
+                finding.message.clone(),
+            )
         };
         findings.sort_by_key(key);
         findings.dedup_by_key(|finding| key(finding));
@@ -162,7 +164,17 @@ fn diagnostic(texts: &[Text], main: &Path, finding: Finding) -> Diagnostic {
     let place = span.and_then(|span| texts.get(span.file.0).map(|text| (text, span)));
     let Some((text, span)) = place else {
         let file = main.display().to_string();
-        return Diagnostic { code, severity, file, line: 0, column: 0, message, hint, source: None, width: 0 };
+        return Diagnostic {
+            code,
+            severity,
+            file,
+            line: 0,
+            column: 0,
+            message,
+            hint,
+            source: None,
+            width: 0,
+        };
     };
     let (line, column) = text.place(span.start);
     let range = text.line_range(line);

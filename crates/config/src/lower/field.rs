@@ -154,7 +154,8 @@ impl<'a> Field<'a> {
     pub(crate) fn seconds_of(&self, seconds: f64) -> Option<Duration> {
         let span = Duration::try_from_secs_f64(seconds).ok();
         if span.is_none() {
-            let message = format!("{} must be a number of seconds from 0 up, not {}", self.name, self.shown());
+            let message =
+                format!("{} must be a number of seconds from 0 up, not {}", self.name, self.shown());
             self.report.add(self.error(codes::BAD_VALUE, message));
         }
         span
@@ -211,6 +212,11 @@ impl<'a> Field<'a> {
 
 /// The entries of a mapping as fields, null values left out.
 pub(crate) fn fields_of<'a>(map: &'a Map, report: &'a Report) -> Vec<Field<'a>> {
-    let field = |entry: &'a crate::yaml::Entry| Field { name: &entry.name, key: entry.key, value: &entry.value, report };
+    let field = |entry: &'a crate::yaml::Entry| Field {
+        name: &entry.name,
+        key: entry.key,
+        value: &entry.value,
+        report,
+    };
     map.entries.iter().filter(|entry| !entry.value.is_null()).map(field).collect()
 }

@@ -9,7 +9,7 @@ use crate::diag::{Finding, Report, Severity, codes};
 use crate::env::{self, Environment};
 use crate::lower::health::Draft;
 use crate::typed::{General, Litellm};
-use crate::yaml::Value;
+use crate::yaml::{Node, Value};
 
 const MEGABYTE: u64 = 1024 * 1024;
 
@@ -59,7 +59,7 @@ pub(crate) fn lower(
     }
 }
 
-fn is_true(node: &crate::yaml::Node) -> bool {
+fn is_true(node: &Node) -> bool {
     node.as_scalar().is_some_and(|scalar| scalar.value == Value::Bool(true))
 }
 
@@ -96,6 +96,10 @@ pub(crate) fn litellm(reader: Option<Reader<'_>>, env: &Environment<'_>) -> Lite
     Litellm { json_logs: flag("json_logs") || env.flag(env::JSON_LOGS), set_verbose: flag("set_verbose") }
 }
 
+fn value<'a>(reader: Option<Reader<'a>>, key: &str) -> Option<&'a Node> {
+    reader.and_then(|reader| reader.map.get(key)).map(|entry| &entry.value).filter(|value| !value.is_null())
+}
+
 /// Whether any Redis is configured, in any of the places where LiteLLM looks.
 pub(crate) fn redis(
     general: Option<Reader<'_>>,
@@ -103,19 +107,19 @@ pub(crate) fn redis(
     router: Option<Reader<'_>>,
     env: &Environment<'_>,
 ) -> bool {
-    let cache = litellm.and_then(|litellm| litellm.get("cache")).is_some_and(|field| field.truth());
-    let params = litellm.and_then(|litellm| litellm.get("cache_params"));
-    let kind = params.and_then(|params| params.value.as_map()?.get("type")?.value.as_str());
+    let cache = value(litellm, "cache").and_then(Node::as_scalar);
+    let cache = cache.is_some_and(|scalar| !matches!(scalar.value, Value::Bool(false)));
+    let params = value(litellm, "cache_params").and_then(Node::as_map);
+    let kind = params.and_then(|params| params.get("type")?.value.as_str());
     let backend = cache && kind.is_none_or(|kind| kind.starts_with("redis"));
     let in_env = [env::REDIS_URL, env::REDIS_HOST, env::REDIS_CLUSTER_NODES, env::REDIS_SENTINEL_NODES];
     let in_env = in_env.into_iter().any(|variable| env.text(variable).is_some());
     // A cache without an address of its own takes it from the environment.
-    let addressed = params.and_then(|params| params.value.as_map()).is_some_and(|map| {
+    let addressed = params.is_some_and(|map| {
         ["host", "url", "redis_startup_nodes", "sentinel_nodes"].into_iter().any(|key| map.get(key).is_some())
     });
-    general.is_some_and(|general| general.get("coordination_redis").is_some())
+    value(general, "coordination_redis").is_some()
         || (backend && (addressed || in_env))
-        || ["redis_host", "redis_url"].into_iter().any(|key| router.is_some_and(|router| router.get(key).is_some()))
+        || ["redis_host", "redis_url"].into_iter().any(|key| value(router, key).is_some())
         || in_env
 }
-

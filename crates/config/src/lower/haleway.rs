@@ -18,7 +18,7 @@ const KEYS: [&str; 8] = ["profile", "health", "groups", "admin_listen", "errors"
 const PROFILES: &[(&str, Profile)] = &[("litellm", Profile::Litellm), ("resilient", Profile::Resilient)];
 
 /// The section as read, health values still as they are written.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(crate) struct Section<'a> {
     pub(crate) profile: Option<(Profile, Field<'a>)>,
     pub(crate) health: Option<&'a Map>,
@@ -30,12 +30,15 @@ pub(crate) struct Section<'a> {
 /// Reads the section.
 pub(crate) fn read<'a>(top: Reader<'a>) -> Section<'a> {
     let mut section = Section::default();
-    let Some(fields) = top.get("haleway").and_then(|field| Some(fields_of(field.map()?, field.report))) else {
+    let Some(fields) = top.get("haleway").and_then(|field| Some(fields_of(field.map()?, field.report)))
+    else {
         return section;
     };
     for field in fields {
         match field.name {
-            "profile" => section.profile = field.one_of(codes::BAD_VALUE, PROFILES).map(|profile| (profile, field)),
+            "profile" => {
+                section.profile = field.one_of(codes::BAD_VALUE, PROFILES).map(|profile| (profile, field))
+            }
             "health" => section.health = field.map(),
             "groups" => {
                 let groups = field.fields();
@@ -80,7 +83,9 @@ fn address(field: Field<'_>) -> Option<SocketAddr> {
     let address = full.parse().ok();
     if address.is_none() {
         let message = format!("{} is no address to listen on", field.shown());
-        field.report.add(field.error(codes::BAD_VALUE, message).hint("write it as 127.0.0.1:4001 or [::1]:4001"));
+        field
+            .report
+            .add(field.error(codes::BAD_VALUE, message).hint("write it as 127.0.0.1:4001 or [::1]:4001"));
     }
     address
 }
@@ -94,7 +99,10 @@ fn errors(field: Field<'_>) -> Option<u16> {
             field.report.add(Finding::warning(codes::UNKNOWN_KEY, field.key, message).maybe_hint(hint));
             continue;
         }
-        status = field.count(0).and_then(|number| u16::try_from(number).ok()).filter(|code| (400..600).contains(code));
+        status = field
+            .count(0)
+            .and_then(|number| u16::try_from(number).ok())
+            .filter(|code| (400..600).contains(code));
         if status.is_none() {
             let message = format!("all_out_status must be from 400 to 599, not {}", field.shown());
             field.report.add(field.error(codes::BAD_VALUE, message));

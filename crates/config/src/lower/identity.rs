@@ -33,9 +33,12 @@ impl Ids {
     /// The id of the next deployment of `group` with these parameters.
     pub(crate) fn next(&mut self, group: &str, params: &LitellmParams) -> String {
         let mut parts: Vec<String> = vec![group.to_owned(), params.model.clone()];
-        let texts = [&params.custom_llm_provider, &params.api_base, &params.api_version, &params.organization];
+        let texts =
+            [&params.custom_llm_provider, &params.api_base, &params.api_version, &params.organization];
         parts.extend(texts.into_iter().map(|text| text.clone().unwrap_or_default()));
-        parts.extend(PLACES.iter().map(|key| params.rest.get(*key).map(ToString::to_string).unwrap_or_default()));
+        parts.extend(
+            PLACES.iter().map(|key| params.rest.get(*key).map(ToString::to_string).unwrap_or_default()),
+        );
         // Lengths in front keep ("ab", "c") and ("a", "bc") apart.
         let key = parts.iter().fold(String::new(), |mut key, part| {
             key.push_str(&part.len().to_string());

@@ -6,7 +6,7 @@ mod general;
 mod haleway;
 pub(crate) mod health;
 mod identity;
-mod model;
+pub(crate) mod model;
 pub(crate) mod router;
 pub(crate) mod section;
 
@@ -52,6 +52,10 @@ impl<'a> Sections<'a> {
         Self { top, router, litellm, general, report }
     }
 
+    fn shared(&self) -> Option<Field<'a>> {
+        self.general.and_then(|general| general.get("use_shared_health_check"))
+    }
+
     /// The first health or cooldown key of LiteLLM's in any section.
     fn health_key(&self, models: &[Parts<'a>]) -> Option<(String, Field<'a>)> {
         let shared = [self.general, self.router].into_iter().flatten();
@@ -88,6 +92,7 @@ pub(crate) fn lower(
     let redis = general::redis(sections.general, sections.litellm, sections.router, &env);
     let fleet = fleet(&health, redis, &env, &mut global);
     let background = background(&health, &own);
+    note_switches(&own, &health, sections.shared(), &mut global);
     let (router, names) = router::lower(sections.router, sections.litellm, &env);
 
     let mut groups = BTreeMap::new();
@@ -97,11 +102,15 @@ pub(crate) fn lower(
         groups.insert(field.name, draft);
     }
     let defaults = Defaults {
-        drop_params: sections.litellm.and_then(|reader| reader.get("drop_params")).is_some_and(|field| field.truth()),
+        drop_params: sections
+            .litellm
+            .and_then(|reader| reader.get("drop_params"))
+            .is_some_and(|field| field.truth()),
         max_parallel: names.max_parallel,
         params: names.default_params.and_then(|field| field.map()),
     };
-    let layers = Layers { global: &global, groups: &groups, health: &health, background, defaults, env: &env };
+    let layers =
+        Layers { global: &global, groups: &groups, health: &health, background, defaults, env: &env };
     let mut ids = identity::Ids::default();
     let models: Vec<Model> = parts.iter().map(|parts| layers.model(parts, &mut ids, report)).collect();
 
@@ -131,6 +140,10 @@ pub(crate) fn lower(
         groups: &own.groups,
         global: &unsettled,
         redis,
+        shared: sections.shared(),
+        haleway: sections.top.get("haleway"),
+        general: sections.general,
+        router: sections.router,
         source,
         report,
     };
@@ -167,6 +180,25 @@ fn background(health: &health::General<'_>, own: &haleway::Section<'_>) -> bool 
     }
 }
 
+/// Where the settings that are no numbers came from.
+fn note_switches(
+    own: &haleway::Section<'_>,
+    health: &health::General<'_>,
+    shared: Option<Field<'_>>,
+    global: &mut Draft,
+) {
+    let fields = [
+        ("background_health_checks", health.background),
+        ("profile", own.profile.map(|(_, field)| field)),
+        ("shared", shared),
+    ];
+    for (key, field) in fields {
+        if let Some(field) = field {
+            global.note(key, field.origin());
+        }
+    }
+}
+
 /// Shared mode: with Redis, the period of probes is the TTL of the shared results.
 fn fleet(health: &health::General<'_>, redis: bool, env: &Environment<'_>, global: &mut Draft) -> Fleet {
     let seconds = std::time::Duration::from_secs;
@@ -177,7 +209,8 @@ fn fleet(health: &health::General<'_>, redis: bool, env: &Environment<'_>, globa
         ttl: ttl.unwrap_or(seconds(300)),
         lock_ttl: lock_ttl.unwrap_or(seconds(60)),
     };
-    let origin = |set: bool, variable: env::Variable| if set { Origin::Env(variable.name) } else { Origin::Default };
+    let origin =
+        |set: bool, variable: env::Variable| if set { Origin::Env(variable.name) } else { Origin::Default };
     global.note("shared.ttl", origin(ttl.is_some(), env::DEFAULT_SHARED_HEALTH_CHECK_TTL));
     global.note("shared.lock_ttl", origin(lock_ttl.is_some(), env::DEFAULT_SHARED_HEALTH_CHECK_LOCK_TTL));
     if fleet.shared && fleet.ttl > global.probe.interval {
@@ -230,12 +263,7 @@ impl Layers<'_> {
         }
     }
 
-    fn skip_reason(
-        &self,
-        draft: &Draft,
-        info: &ModelInfo,
-        listed: Option<bool>,
-    ) -> Option<&'static str> {
+    fn skip_reason(&self, draft: &Draft, info: &ModelInfo, listed: Option<bool>) -> Option<&'static str> {
         if !self.background {
             Some("background_health_checks_off")
         } else if info.disable_background_health_check {

@@ -47,15 +47,21 @@ pub(crate) fn open<'a>(node: &'a Node, report: &'a Report) -> Option<Parts<'a>> 
     let name = entry.get("model_name").filter(|name| !is_blank(name.value));
     if name.is_none() {
         let hint = map.entries.iter().find_map(|entry| {
-            did_you_mean(&entry.name, ["model_name"]).map(|_| format!("did you mean `model_name` by `{}`?", entry.name))
+            did_you_mean(&entry.name, ["model_name"])
+                .map(|_| format!("did you mean `model_name` by `{}`?", entry.name))
         });
-        let finding = Finding::error(codes::MISSING_MODEL_NAME, start, "this entry of model_list has no model_name");
+        let finding =
+            Finding::error(codes::MISSING_MODEL_NAME, start, "this entry of model_list has no model_name");
         report.add(finding.hint("model_name is the name that callers ask for").maybe_hint(hint));
     }
     let params = map.get("litellm_params").and_then(|entry| Reader::of_entry(Section::Params, entry, report));
     let model = params.and_then(|params| params.get("model")).filter(|model| !is_blank(model.value));
     if model.is_none() {
-        let finding = Finding::error(codes::MISSING_MODEL, start, "this entry of model_list has no litellm_params.model");
+        let finding = Finding::error(
+            codes::MISSING_MODEL,
+            start,
+            "this entry of model_list has no litellm_params.model",
+        );
         report.add(finding.hint("write litellm_params: {model: provider/model-name}"));
     }
     let info = map.get("model_info").and_then(|entry| Reader::of_entry(Section::Info, entry, report));
@@ -128,7 +134,9 @@ fn headers(field: Field<'_>) -> Vec<(String, String)> {
 fn weight(field: Field<'_>) -> Option<f64> {
     let number = field.number()?;
     if number < 0.0 {
-        field.report.add(field.error(codes::BAD_VALUE, format!("{} must be at least 0, not {number}", field.name)));
+        field
+            .report
+            .add(field.error(codes::BAD_VALUE, format!("{} must be at least 0, not {number}", field.name)));
         return None;
     }
     Some(number)
@@ -156,7 +164,11 @@ pub(crate) fn info(reader: Option<Reader<'_>>, env: &Environment<'_>) -> ModelIn
     let cap = |name| reader.get(name).and_then(|field: Field<'_>| field.count(1));
     let probe = ProbeSettings {
         model: text("health_check_model"),
-        params: reader.get("health_check_params").and_then(|field| field.map()).map(Map::to_json).unwrap_or_default(),
+        params: reader
+            .get("health_check_params")
+            .and_then(|field| field.map())
+            .map(Map::to_json)
+            .unwrap_or_default(),
         max_tokens: cap("health_check_max_tokens"),
         max_tokens_reasoning: cap("health_check_max_tokens_reasoning"),
         max_tokens_non_reasoning: cap("health_check_max_tokens_non_reasoning"),

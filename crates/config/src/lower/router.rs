@@ -19,7 +19,7 @@ const DEFAULT_TIMEOUT: Duration = Duration::from_secs(6000);
 pub(crate) type Chains<'a> = Vec<(Field<'a>, Vec<Field<'a>>)>;
 
 /// What the checks look at, beside the router itself.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(crate) struct Names<'a> {
     /// Every chain of every kind: the group it is for, and its members.
     pub(crate) chains: Chains<'a>,
@@ -76,7 +76,9 @@ fn settings(router: Option<Reader<'_>>, retries: Option<Field<'_>>, names: &Name
         retry_after: get("retry_after").and_then(|field| field.seconds()).unwrap_or(default.retry_after),
         retry_policy: get("retry_policy").and_then(retry_policy).unwrap_or(default.retry_policy),
         group_retry_policy: names.retry_groups.iter().filter_map(group_policy).collect(),
-        max_fallbacks: get("max_fallbacks").and_then(|field| field.count32(0)).unwrap_or(default.max_fallbacks),
+        max_fallbacks: get("max_fallbacks")
+            .and_then(|field| field.count32(0))
+            .unwrap_or(default.max_fallbacks),
         enforce_limits: pre_call(router, "enforce_model_rate_limits") || default.enforce_limits,
         pre_call_checks: flag("enable_pre_call_checks", default.pre_call_checks),
         tag_filtering: flag("enable_tag_filtering", default.tag_filtering),
@@ -188,7 +190,11 @@ fn members(field: Field<'_>) -> Vec<Field<'_>> {
         return vec![field];
     }
     let items = field.list().unwrap_or_default();
-    items.iter().map(|item| field.item(item)).filter(|field| name_of(field).is_some() || report_member(*field)).collect()
+    items
+        .iter()
+        .map(|item| field.item(item))
+        .filter(|field| name_of(field).is_some() || report_member(*field))
+        .collect()
 }
 
 fn report_member(field: Field<'_>) -> bool {

@@ -57,7 +57,7 @@ impl<'a> Reader<'a> {
             Some(Key { support: Support::Inert(why), .. }) => {
                 if !is_off(&entry.value) {
                     let message = format!("{} has no effect", self.full(&entry.name));
-                    self.report.add(Finding::warning(codes::NO_EFFECT, entry.key, message).hint(*why));
+                    self.report.add(Finding::warning(codes::NO_EFFECT, entry.key, message).hint(why));
                 }
             }
             None => self.unknown(entry),
@@ -67,10 +67,12 @@ impl<'a> Reader<'a> {
     fn unknown(&self, entry: &Entry) {
         let name = entry.name.as_str();
         // Reported where it is read, with more to say.
-        if self.section == Section::Router && matches!(name, "health_check_interval" | "health_check_concurrency") {
+        if self.section == Section::Router
+            && matches!(name, "health_check_interval" | "health_check_concurrency")
+        {
             return;
         }
-        let known = self.section.keys().iter().map(|key| key.name);
+        let known = self.section.keys().map(|key| key.name);
         match self.section {
             Section::Params if CALL_PARAMS.contains(&name) => return,
             Section::Info if SHOWN_INFO.contains(&name) => return,
@@ -78,14 +80,22 @@ impl<'a> Reader<'a> {
         }
         if let Some(home) = self.home_of(name) {
             self.report.add(
-                Finding::warning(codes::MISPLACED_KEY, entry.key, format!("{} has no effect here", self.full(name)))
-                    .hint(format!("{name} belongs under {}", home.name())),
+                Finding::warning(
+                    codes::MISPLACED_KEY,
+                    entry.key,
+                    format!("{} has no effect here", self.full(name)),
+                )
+                .hint(format!("{name} belongs under {}", home.name())),
             );
             return;
         }
         match self.section {
-            Section::Params => self.extra(entry, known.chain(CALL_PARAMS.iter().copied()), "is sent to the provider"),
-            Section::Info => self.extra(entry, known.chain(SHOWN_INFO.iter().copied()), "is only shown by /v1/model/info"),
+            Section::Params => {
+                self.extra(entry, known.chain(CALL_PARAMS.iter().copied()), "is sent to the provider")
+            }
+            Section::Info => {
+                self.extra(entry, known.chain(SHOWN_INFO.iter().copied()), "is only shown by /v1/model/info")
+            }
             Section::Top | Section::Entry | Section::Router | Section::Litellm | Section::General => {
                 let message = format!("{} is not a known setting and has no effect", self.full(name));
                 let finding = Finding::warning(codes::UNKNOWN_KEY, entry.key, message);
@@ -120,7 +130,9 @@ impl<'a> Reader<'a> {
         let free = matches!(self.section, Section::Params | Section::Info);
         Section::ALL.into_iter().filter(|section| *section != self.section).find(|section| {
             section.key(name).is_some_and(|key| {
-                let distinct = key.health || matches!(section, Section::Top) || (*section == Section::Info && name == "mode");
+                let distinct = key.health
+                    || matches!(section, Section::Top)
+                    || (*section == Section::Info && name == "mode");
                 key.support == Support::Works && (distinct || !free)
             })
         })
@@ -129,7 +141,12 @@ impl<'a> Reader<'a> {
     fn full(&self, name: &str) -> String {
         match self.section {
             Section::Top => name.to_owned(),
-            Section::Entry | Section::Params | Section::Info | Section::Router | Section::Litellm | Section::General => {
+            Section::Entry
+            | Section::Params
+            | Section::Info
+            | Section::Router
+            | Section::Litellm
+            | Section::General => {
                 format!("{}.{name}", self.section.name())
             }
         }

@@ -69,7 +69,11 @@ impl<'r> Builder<'r> {
             }
             Event::MappingStart(_, anchor, tag) => {
                 collection_tag(tag.as_deref(), "map", span)?;
-                self.open.push(Open { span, anchor, content: Content::Map { entries: Vec::new(), key: None } });
+                self.open.push(Open {
+                    span,
+                    anchor,
+                    content: Content::Map { entries: Vec::new(), key: None },
+                });
                 Ok(())
             }
             Event::SequenceEnd | Event::MappingEnd => self.close(span),

@@ -21,7 +21,9 @@ pub(crate) fn entries(raw: Vec<RawEntry>, report: &Report) -> Result<Map, Proble
         let span = key.span;
         let Kind::Scalar(scalar) = key.kind else { continue };
         match scalar.value {
-            Value::Str if scalar.text == "<<" && is_plain(&scalar.text, span.end - span.start) => merge(value, &mut merged)?,
+            Value::Str if scalar.text == "<<" && is_plain(&scalar.text, span.end - span.start) => {
+                merge(value, &mut merged)?
+            }
             Value::Bool(_) | Value::Null | Value::Date => {
                 let read_as = scalar.value.describe();
                 report.add(
@@ -34,7 +36,9 @@ pub(crate) fn entries(raw: Vec<RawEntry>, report: &Report) -> Result<Map, Proble
                 );
                 own.push(Entry { key: span, name: scalar.text, value });
             }
-            Value::Str | Value::Int(_) | Value::Float(_) => own.push(Entry { key: span, name: scalar.text, value }),
+            Value::Str | Value::Int(_) | Value::Float(_) => {
+                own.push(Entry { key: span, name: scalar.text, value })
+            }
         }
     }
     Ok(last_wins(merged, own, report))
@@ -78,8 +82,12 @@ fn last_wins(merged: Vec<Entry>, own: Vec<Entry>, report: &Report) -> Map {
     for entry in own {
         if let Some(first) = seen.insert(entry.name.clone(), entry.key) {
             report.add(
-                Finding::warning(codes::DUPLICATE_KEY, first, format!("the key {:?} is given again below", entry.name))
-                    .hint("only the last one counts; remove this one"),
+                Finding::warning(
+                    codes::DUPLICATE_KEY,
+                    first,
+                    format!("the key {:?} is given again below", entry.name),
+                )
+                .hint("only the last one counts; remove this one"),
             );
         }
         put(&mut map, &mut places, entry);

@@ -12,7 +12,7 @@ pub(crate) mod scalar;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use parse::parse;
+pub(crate) use parse::{decode, parse};
 pub(crate) use scalar::Value;
 
 use crate::diag::FileId;

@@ -67,6 +67,7 @@ fn caret(file: FileId, text: &str, mut at: usize) -> Span {
     while !text.is_char_boundary(at) {
         at -= 1;
     }
-    let width = text.get(at..).and_then(|rest| rest.chars().next()).filter(|c| *c != '\n').map_or(0, char::len_utf8);
+    let width =
+        text.get(at..).and_then(|rest| rest.chars().next()).filter(|c| *c != '\n').map_or(0, char::len_utf8);
     Span { file, start: at, end: at + width }
 }

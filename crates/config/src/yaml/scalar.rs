@@ -32,7 +32,9 @@ pub(crate) fn resolve(text: &str) -> Value {
     match text {
         "" | "~" | "null" | "Null" | "NULL" => return Value::Null,
         "yes" | "Yes" | "YES" | "true" | "True" | "TRUE" | "on" | "On" | "ON" => return Value::Bool(true),
-        "no" | "No" | "NO" | "false" | "False" | "FALSE" | "off" | "Off" | "OFF" => return Value::Bool(false),
+        "no" | "No" | "NO" | "false" | "False" | "FALSE" | "off" | "Off" | "OFF" => {
+            return Value::Bool(false);
+        }
         _ => {}
     }
     if !text.starts_with(|first: char| first.is_ascii_digit() || matches!(first, '-' | '+' | '.')) {
@@ -89,7 +91,11 @@ pub(crate) fn int(text: &str) -> Option<i128> {
         }
         radix(&format!("0{digits}"), 8)?
     } else if starts_with_digit(rest) {
-        if rest.contains(':') { sixty(rest)? } else { all(rest, |b| b.is_ascii_digit()).then(|| radix(rest, 10))?? }
+        if rest.contains(':') {
+            sixty(rest)?
+        } else {
+            all(rest, |b| b.is_ascii_digit()).then(|| radix(rest, 10))??
+        }
     } else {
         return None;
     };
@@ -173,7 +179,10 @@ fn sixty_float(whole: &str, fraction: &str) -> Option<f64> {
     let mut parts: Vec<&str> = whole.split(':').collect();
     let last = parts.pop()?;
     let (first, middle) = parts.split_first()?;
-    if !all(first, |b| b.is_ascii_digit()) || !is_sixtieth(last) || !middle.iter().all(|part| is_sixtieth(part)) {
+    if !all(first, |b| b.is_ascii_digit())
+        || !is_sixtieth(last)
+        || !middle.iter().all(|part| is_sixtieth(part))
+    {
         return None;
     }
     let mut total: f64 = first.replace('_', "").parse().ok()?;
@@ -191,7 +200,8 @@ fn is_date(text: &str) -> bool {
     if !((0..4).all(digit) && bytes.get(4) == Some(&b'-')) {
         return false;
     }
-    let plain = bytes.len() == 10 && digit(5) && digit(6) && bytes.get(7) == Some(&b'-') && digit(8) && digit(9);
+    let plain =
+        bytes.len() == 10 && digit(5) && digit(6) && bytes.get(7) == Some(&b'-') && digit(8) && digit(9);
     plain || is_timestamp(text.get(5..).unwrap_or(""))
 }
 

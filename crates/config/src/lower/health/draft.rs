@@ -70,7 +70,13 @@ impl Draft {
             let at_least = self.probe.backoff_max.max(interval);
             follow(&mut self.origins, "probe.backoff_max", &mut self.probe.backoff_max, at_least, "interval");
             let at_most = self.probe.suspect_interval.min(interval);
-            follow(&mut self.origins, "suspect_interval", &mut self.probe.suspect_interval, at_most, "interval");
+            follow(
+                &mut self.origins,
+                "suspect_interval",
+                &mut self.probe.suspect_interval,
+                at_most,
+                "interval",
+            );
         }
         let longest = self.params.isolation.max.max(self.params.isolation.base);
         follow(&mut self.origins, "isolation.max", &mut self.params.isolation.max, longest, "isolation.base");
@@ -87,7 +93,10 @@ impl Draft {
             self.origins.insert("isolation.base", Origin::Derived("cooldown_time"));
         }
         let base = self.params.isolation.base;
-        if self.params.profile == Profile::Litellm && !self.is_set("isolation.max") && self.params.isolation.max != base {
+        if self.params.profile == Profile::Litellm
+            && !self.is_set("isolation.max")
+            && self.params.isolation.max != base
+        {
             self.params.isolation.max = base;
             self.origins.insert("isolation.max", Origin::Derived("isolation.base"));
         }
@@ -99,7 +108,13 @@ impl Draft {
 }
 
 /// Gives a value that nobody set the value that follows from another.
-fn follow(origins: &mut Origins, key: &'static str, slot: &mut Duration, value: Duration, from: &'static str) {
+fn follow(
+    origins: &mut Origins,
+    key: &'static str,
+    slot: &mut Duration,
+    value: Duration,
+    from: &'static str,
+) {
     let set = origins.get(key).is_some_and(|origin| !matches!(origin, Origin::Derived(_)));
     if !set && *slot != value {
         *slot = value;

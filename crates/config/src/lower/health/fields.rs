@@ -144,18 +144,21 @@ pub(crate) fn find(name: &str) -> Option<&'static HealthKey> {
 /// The value of a key as a person writes it.
 pub(crate) fn show(slot: Slot, draft: &mut Draft) -> String {
     fn named<T: PartialEq>(names: &[(&str, T)], value: &T) -> String {
-        names.iter().find(|(_, known)| known == value).map_or_else(String::new, |(name, _)| (*name).to_owned())
+        names
+            .iter()
+            .find(|(_, known)| known == value)
+            .map_or_else(String::new, |(name, _)| (*name).to_owned())
     }
     let none = || "none".to_owned();
     match slot {
-        Slot::Time(get, _) => text::duration(*get(draft)),
-        Slot::Count(get, ..) => get(draft).to_string(),
-        Slot::OptionalCount(get) => get(draft).map_or_else(none, |count| count.to_string()),
-        Slot::Small(get, ..) => get(draft).to_string(),
-        Slot::Real(get, ..) => get(draft).to_string(),
-        Slot::OptionalReal(get) => get(draft).map_or_else(none, |share| share.to_string()),
-        Slot::Dollars(get) => get(draft).map_or_else(none, |dollars| dollars.to_string()),
-        Slot::Flag(get) => get(draft).to_string(),
+        Time(get, _) => text::duration(*get(draft)),
+        Count(get, ..) => get(draft).to_string(),
+        OptionalCount(get) => get(draft).map_or_else(none, |count| count.to_string()),
+        Small(get, ..) => get(draft).to_string(),
+        Real(get, ..) => get(draft).to_string(),
+        OptionalReal(get) => get(draft).map_or_else(none, |share| share.to_string()),
+        Dollars(get) => get(draft).map_or_else(none, |dollars| dollars.to_string()),
+        Flag(get) => get(draft).to_string(),
         Slot::Policy(get) => named(POLICIES, get(draft)),
         Slot::Panic(get) => named(PANIC_MODES, get(draft)),
         Slot::AllOut(get) => named(ALL_OUT, get(draft)),

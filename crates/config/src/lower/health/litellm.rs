@@ -24,7 +24,7 @@ pub(crate) struct Cooldown {
 }
 
 /// Health keys of `general_settings`, read once; those of the router override them.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Default)]
 pub(crate) struct General<'a> {
     pub(crate) background: Option<Field<'a>>,
     pub(crate) shared: bool,
@@ -191,7 +191,7 @@ fn disable_cooldowns(draft: &mut Draft, origin: Origin) {
 }
 
 /// `health_check_interval`: anything that says a positive number of seconds.
-pub(crate) fn interval(field: Field<'_>) -> Option<Duration> {
+fn interval(field: Field<'_>) -> Option<Duration> {
     let scalar = field.value.as_scalar();
     let (seconds, exact) = match scalar.map(|scalar| scalar.value) {
         #[expect(clippy::cast_precision_loss, reason = "seconds of a setting are few")]
@@ -200,7 +200,8 @@ pub(crate) fn interval(field: Field<'_>) -> Option<Duration> {
         Some(Value::Str) => (scalar.and_then(|scalar| scalar.text.trim().parse().ok()), false),
         Some(Value::Null | Value::Bool(_) | Value::Date) | None => (None, false),
     };
-    let span = seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok()).filter(|span| !span.is_zero());
+    let span =
+        seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok()).filter(|span| !span.is_zero());
     let Some(span) = span else {
         let message = format!("{} must be a number of seconds above 0, not {}", field.name, field.shown());
         field.report.add(
@@ -212,7 +213,11 @@ pub(crate) fn interval(field: Field<'_>) -> Option<Duration> {
     };
     if !exact {
         let shown = text::duration(span);
-        let message = format!("{} is {}, not a whole number; it is read as {shown}", field.name, field.value.describe());
+        let message = format!(
+            "{} is {}, not a whole number; it is read as {shown}",
+            field.name,
+            field.value.describe()
+        );
         field.report.add(field.warning(codes::LOOSE_TYPE, message).hint(format!(
             "LiteLLM silently switches its background health checks off for such a value; write {} as a plain number",
             span.as_secs().max(1)
@@ -249,7 +254,9 @@ fn model_groups(field: Field<'_>) -> Option<Vec<String>> {
     let wrong = |field: Field<'_>| {
         let message = format!("{} must be a list of model group names, not {}", field.name, field.shown());
         field.report.add(
-            field.error(codes::BAD_MODEL_GROUPS, message).hint("write [\"my-group\"], or [] to probe nothing"),
+            field
+                .error(codes::BAD_MODEL_GROUPS, message)
+                .hint("write [\"my-group\"], or [] to probe nothing"),
         );
     };
     let Some(items) = field.value.as_seq() else {

@@ -18,4 +18,4 @@ pub(crate) mod scope;
 pub(crate) mod text;
 
 pub(crate) use draft::Draft;
-pub(crate) use litellm::{Cooldown, General, Router, deployment, interval};
+pub(crate) use litellm::{Cooldown, General, Router, deployment};

@@ -54,7 +54,9 @@ fn one(name: &str, field: Field<'_>, scope: Reach, draft: &mut Draft) {
             Reach::Deployment => "anywhere",
         };
         let message = format!("{name} cannot be set here");
-        report.add(Finding::warning(codes::MISPLACED_KEY, field.key, message).hint(format!("it belongs {place}")));
+        report.add(
+            Finding::warning(codes::MISPLACED_KEY, field.key, message).hint(format!("it belongs {place}")),
+        );
         return;
     }
     if set(key, field, draft).is_some() {
@@ -77,7 +79,9 @@ fn set(key: &HealthKey, field: Field<'_>, draft: &mut Draft) -> Option<()> {
         }
         Slot::Real(get, least, most) => *get(draft) = real(field, least, most)?,
         Slot::OptionalReal(get) => *get(draft) = Some(real(field, 0.0, 1.0)?),
-        Slot::Dollars(get) => *get(draft) = Some(field.number().filter(|dollars| in_range(field, *dollars, 0.0, 1e9))?),
+        Slot::Dollars(get) => {
+            *get(draft) = Some(field.number().filter(|dollars| in_range(field, *dollars, 0.0, 1e9))?)
+        }
         Slot::Flag(get) => *get(draft) = flag(field)?,
         Slot::Policy(get) => *get(draft) = field.one_of(codes::BAD_VALUE, POLICIES)?,
         // `off` is a boolean in YAML 1.1, and means what it says here.
@@ -138,12 +142,15 @@ pub(crate) fn time(field: Field<'_>, zero: bool) -> Option<std::time::Duration> 
         Some(Value::Null | Value::Bool(_) | Value::Date) | None => None,
     };
     let Some(span) = span else {
-        let message = format!("{} must be a time such as 30s, 500ms or 5m, not {}", field.name, field.shown());
+        let message =
+            format!("{} must be a time such as 30s, 500ms or 5m, not {}", field.name, field.shown());
         field.report.add(field.error(codes::WRONG_TYPE, message));
         return None;
     };
     if span.is_zero() && !zero {
-        field.report.add(field.error(codes::BAD_VALUE, format!("{} must be longer than nothing", field.name)));
+        field
+            .report
+            .add(field.error(codes::BAD_VALUE, format!("{} must be longer than nothing", field.name)));
         return None;
     }
     Some(span)

@@ -1,0 +1,79 @@
+//! Ids that repeat, and deployments of which nobody can say where their calls would go.
+
+use std::collections::HashMap;
+
+use haleway_providers::ResolveError;
+
+use super::Facts;
+use crate::diag::{Finding, codes};
+
+pub(super) fn check(facts: &Facts<'_>) {
+    ids(facts);
+    for (model, parts) in facts.config.models.iter().zip(facts.parts) {
+        let env = |name: &str| facts.config.var(facts.source, name);
+        let Err(error) = haleway_providers::resolve(&model.source(&env)) else { continue };
+        let (code, key) = match &error {
+            ResolveError::UnknownProvider { .. } | ResolveError::NoProvider { .. } => {
+                (codes::UNKNOWN_PROVIDER, "model")
+            }
+            ResolveError::ForeignBase { .. } | ResolveError::InvalidBase { .. } => {
+                (codes::UNRESOLVED, "api_base")
+            }
+            ResolveError::InvalidHeader { .. } => (codes::UNRESOLVED, "extra_headers"),
+            ResolveError::EmptyModel { .. }
+            | ResolveError::MissingBase { .. }
+            | ResolveError::MissingKey { .. }
+            | ResolveError::WireNotSupported { .. } => (codes::UNRESOLVED, "model"),
+        };
+        let key = if model.params.custom_llm_provider.is_some() && code == codes::UNKNOWN_PROVIDER {
+            "custom_llm_provider"
+        } else {
+            key
+        };
+        let field = parts.params.get(key).unwrap_or(parts.model);
+        facts.report.add(Finding::error(code, field.span(), error.to_string()).maybe_hint(hint(&error)));
+    }
+}
+
+fn hint(error: &ResolveError) -> Option<String> {
+    match error {
+        ResolveError::UnknownProvider { suggestion: None, .. } => Some(
+            "for any OpenAI-compatible server write openai/model-name with its api_base; a call is never sent to \
+             another provider's host"
+                .to_owned(),
+        ),
+        ResolveError::UnknownProvider { .. }
+        | ResolveError::NoProvider { .. }
+        | ResolveError::EmptyModel { .. }
+        | ResolveError::MissingBase { .. }
+        | ResolveError::MissingKey { .. }
+        | ResolveError::ForeignBase { .. }
+        | ResolveError::InvalidBase { .. }
+        | ResolveError::InvalidHeader { .. }
+        | ResolveError::WireNotSupported { .. } => None,
+    }
+}
+
+/// LiteLLM lets two deployments share an id; their health would then be one, and neither could be named.
+fn ids(facts: &Facts<'_>) {
+    let mut seen: HashMap<&str, usize> = HashMap::new();
+    for (index, model) in facts.config.models.iter().enumerate() {
+        let Some(first) = seen.insert(&model.id, index).and_then(|first| facts.config.models.get(first))
+        else {
+            continue;
+        };
+        let Some(parts) = facts.parts.get(index) else { continue };
+        let field = parts.info.and_then(|info| info.get("id")).unwrap_or(parts.name);
+        let place = &first.place;
+        let message = format!(
+            "the id {:?} is taken by the deployment at {}:{}",
+            model.id,
+            place.file.display(),
+            place.line
+        );
+        facts.report.add(
+            Finding::error(codes::DUPLICATE_ID, field.span(), message)
+                .hint("give each deployment an id of its own, or none: then one is computed"),
+        );
+    }
+}

@@ -1,0 +1,146 @@
+//! Every effective health value with where it came from, as rows.
+//!
+//! Globally every value is listed. For a group or a deployment only what is not the global value from the global
+//! place: what somebody decided for it.
+
+use std::fmt::Write as _;
+
+use crate::Origin;
+use crate::lower::health::fields::{self, KEYS, Reach};
+use crate::lower::health::{Draft, text};
+use crate::typed::{Config, Model, Origins};
+
+/// One effective value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ExplainRow {
+    /// `global`, `group NAME` or `deployment ID`.
+    pub scope: String,
+    /// The key: a name below `haleway.health`, or LiteLLM's.
+    pub key: String,
+    /// The value, as a person would write it.
+    pub value: String,
+    /// Where it came from.
+    pub origin: Origin,
+}
+
+/// Every effective health value, global ones first, then groups and deployments in the order of the file.
+pub fn explain(config: &Config) -> Vec<ExplainRow> {
+    let own = &config.haleway;
+    let profile = own.profile.name();
+    let global = Draft {
+        params: own.health.clone(),
+        probe: own.probe,
+        panic: own.panic,
+        limits: own.limits,
+        cooldown: None,
+        origins: own.origins.clone(),
+    };
+    let mut rows = switches(config);
+    rows.extend(values("global", &global, profile, Reach::Global));
+    rows.sort_by(|a, b| a.key.cmp(&b.key));
+    let all = rows.clone();
+    let differs = |row: &ExplainRow| {
+        !all.iter()
+            .any(|global| global.key == row.key && global.value == row.value && global.origin == row.origin)
+    };
+    for (name, panic) in &own.group_panic {
+        let origins = own.group_origins.get(name).cloned().unwrap_or_default();
+        let draft = Draft { panic: *panic, origins, ..global.clone() };
+        let rows_of_group = values(&format!("group {name}"), &draft, profile, Reach::Group);
+        rows.extend(rows_of_group.into_iter().filter(|row| {
+            fields::find(&row.key).is_some_and(|key| key.reach == Reach::Group) && differs(row)
+        }));
+    }
+    for model in &config.models {
+        rows.extend(deployment(config, model, &global).into_iter().filter(&differs));
+    }
+    rows
+}
+
+/// Settings that are no numbers of the machine.
+fn switches(config: &Config) -> Vec<ExplainRow> {
+    let own = &config.haleway;
+    let origins = &own.origins;
+    let row = |key: &str, value: String, origin: Origin| ExplainRow {
+        scope: "global".to_owned(),
+        key: key.to_owned(),
+        value,
+        origin,
+    };
+    let origin = |key: &str| origins.get(key).cloned().unwrap_or_default();
+    vec![
+        row(
+            "background_health_checks",
+            config.general.background_health_checks.to_string(),
+            origin("background_health_checks"),
+        ),
+        row("profile", own.profile.name().to_owned(), origin("profile")),
+        row("shared", own.fleet.shared.to_string(), origin("shared")),
+        row("shared.lock_ttl", text::duration(own.fleet.lock_ttl), origin("shared.lock_ttl")),
+        row("shared.ttl", text::duration(own.fleet.ttl), origin("shared.ttl")),
+    ]
+}
+
+fn deployment(config: &Config, model: &Model, global: &Draft) -> Vec<ExplainRow> {
+    let scope = format!("deployment {}", model.id);
+    let draft = Draft {
+        params: model.health.clone(),
+        probe: model.probe.unwrap_or(global.probe),
+        origins: model.origins.clone(),
+        ..global.clone()
+    };
+    let mut rows = values(&scope, &draft, config.haleway.profile.name(), Reach::Deployment);
+    if model.probe.is_none() {
+        rows.retain(|row| !is_probe_key(&row.key));
+    }
+    if let Some(why) = model.skip_reason.filter(|_| config.general.background_health_checks) {
+        let origin = Origin::Derived(why);
+        rows.push(ExplainRow { scope, key: "probed".to_owned(), value: "false".to_owned(), origin });
+    }
+    rows.sort_by(|a, b| a.key.cmp(&b.key));
+    rows
+}
+
+fn is_probe_key(key: &str) -> bool {
+    matches!(key, "interval" | "idle_interval" | "suspect_interval" | "timeout") || key.starts_with("probe.")
+}
+
+/// The rows of a draft: keys that may stand in `scope`.
+fn values(scope: &str, draft: &Draft, profile: &'static str, reach: Reach) -> Vec<ExplainRow> {
+    let mut draft = draft.clone();
+    let origins: Origins = draft.origins.clone();
+    let origin = |key: &str| origins.get(key).cloned().unwrap_or(Origin::Profile(profile));
+    let row = |key: &str, value: String| ExplainRow {
+        scope: scope.to_owned(),
+        key: key.to_owned(),
+        value,
+        origin: origin(key),
+    };
+    let counters = draft.params.litellm;
+    let keys = KEYS.iter().filter(|key| key.reach >= reach);
+    let mut rows: Vec<ExplainRow> =
+        keys.map(|key| row(key.name, fields::show(key.slot, &mut draft))).collect();
+    if let Some(counters) = counters {
+        rows.extend(fields::show_litellm(&counters).into_iter().map(|(key, value)| row(key, value)));
+    }
+    rows
+}
+
+/// Rows as an aligned table, one heading per scope.
+pub fn render_rows(rows: &[ExplainRow]) -> String {
+    let width =
+        |get: fn(&ExplainRow) -> &str| rows.iter().map(|row| get(row).chars().count()).max().unwrap_or(0);
+    let (keys, values) = (width(|row| &row.key), width(|row| &row.value));
+    let mut text = String::new();
+    let mut scope = None;
+    for row in rows {
+        if scope != Some(&row.scope) {
+            let gap = if scope.is_none() { "" } else { "\n" };
+            // Writing to a string cannot fail.
+            let _infallible = writeln!(text, "{gap}{}", row.scope);
+            scope = Some(&row.scope);
+        }
+        let _infallible = writeln!(text, "  {:keys$}  {:values$}  {}", row.key, row.value, row.origin);
+    }
+    text
+}
