@@ -28,7 +28,16 @@ pub(super) const MISTRAL: Provider = Provider {
         free(Method::Get, "/models/{model}", &[Proves::Reach, Proves::Auth, Proves::ModelListed]),
         free(Method::Get, "/batch/jobs?page_size=1", &[Proves::Reach, Proves::Auth]),
     ],
-    refuses: &[],
+    refuses: &[
+        "stream_options",
+        "logit_bias",
+        "logprobs",
+        "top_logprobs",
+        "user",
+        "store",
+        "metadata",
+        "service_tier",
+    ],
 };
 
 /// `groq`.

@@ -25,6 +25,9 @@ impl Base {
     pub(crate) fn parse(text: &str) -> Result<Self, ResolveError> {
         let invalid =
             |reason: &str| ResolveError::InvalidBase { base: shown(text), reason: reason.to_owned() };
+        if !text.contains("://") {
+            return Err(invalid("it must begin with http:// or https://"));
+        }
         let uri: Uri =
             text.trim().parse().map_err(|error: http::uri::InvalidUri| invalid(&error.to_string()))?;
         let scheme = match uri.scheme_str() {

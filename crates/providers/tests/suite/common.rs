@@ -1,6 +1,10 @@
 //! Deployments for tests, written as a configuration would have them.
 
-use haleway_providers::{DeploymentSource, ResolveError, Target, resolve};
+use haleway_providers::{
+    Call, CallOptions, DeploymentSource, Operation, Refusal, ResolveError, Target, resolve,
+};
+use haleway_wire::Envelope;
+use http::HeaderMap;
 use secrecy::SecretString;
 use serde_json::{Map, Value, json};
 
@@ -66,6 +70,34 @@ pub(crate) fn any(model: &str, mode: Option<&str>) -> Result<Target, ResolveErro
 }
 
 /// The body of a call as JSON.
-pub(crate) fn body(call: &haleway_providers::Call) -> Value {
+pub(crate) fn body(call: &Call) -> Value {
     serde_json::from_slice(&call.body).unwrap()
+}
+
+/// The URL of an operation, if the deployment serves it.
+pub(crate) fn url(target: &Target, operation: Operation) -> Option<String> {
+    call(
+        target,
+        operation,
+        r#"{"model":"m","messages":[{"role":"user","content":"hi"}],"query":"q","documents":["d"]}"#,
+    )
+    .ok()
+    .map(|call| call.uri.to_string())
+}
+
+/// The headers of a deployment's calls.
+pub(crate) fn headers(target: &Target) -> HeaderMap {
+    call(target, Operation::Chat, r#"{"model":"m","messages":[{"role":"user","content":"hi"}]}"#)
+        .unwrap()
+        .headers
+}
+
+/// A client's call.
+pub(crate) fn call(target: &Target, operation: Operation, body: &str) -> Result<Call, Refusal> {
+    target.call(
+        operation,
+        &Envelope::parse(body.as_bytes()).unwrap(),
+        None,
+        CallOptions { created: 1_764_500_000, ..CallOptions::default() },
+    )
 }
