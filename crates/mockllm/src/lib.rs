@@ -31,6 +31,9 @@ mod openai;
 mod request;
 mod script;
 
+#[cfg(test)]
+mod tests;
+
 pub use meter::{Counts, Kept};
 pub use mock::{Mock, Port};
 pub use script::{Act, Behaviour, Phase, Plan, Script};

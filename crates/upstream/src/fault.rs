@@ -148,18 +148,26 @@ impl Fault {
     /// What the client says when no head of an answer came.
     pub(crate) fn sending(error: &hyper_util::client::legacy::Error) -> Self {
         let mut fault = None;
+        let mut is_hyper = false;
         walk(error, &mut |error| {
             if let Some(connecting) = error.downcast_ref::<Self>() {
                 fault = Some(connecting.clone());
             } else if let Some(io) = error.downcast_ref::<io::Error>() {
                 fault = of_io(io).map(|kind| Self::new(kind, true, describe(io)));
             } else if let Some(hyper) = error.downcast_ref::<hyper::Error>() {
+                is_hyper = true;
                 fault = of_hyper(hyper);
             }
             fault.is_some()
         });
-        // Without a cause it is hyper-util's own refusal: a relative URL, an unknown version or method.
-        fault.unwrap_or_else(|| Self::new(FaultKind::Local, false, "the request cannot be sent"))
+        fault.unwrap_or_else(|| {
+            if is_hyper {
+                // Something came that hyper could make no sense of.
+                return Self::new(FaultKind::Protocol, true, describe(error));
+            }
+            // Without a cause it is hyper-util's own refusal: a relative URL, an unknown version or method.
+            Self::new(FaultKind::Local, false, "the request cannot be sent")
+        })
     }
 
     /// What the body says when it ends too early.
@@ -188,7 +196,7 @@ pub(crate) fn is_stale(error: &hyper_util::client::legacy::Error) -> bool {
 
 /// What hyper's own error says; `None` where the cause below it says more.
 fn of_hyper(error: &hyper::Error) -> Option<Fault> {
-    if error.is_canceled() {
+    if error.is_canceled() || error.is_closed() {
         // Handed back unsent: the connection closed before it took the request.
         return Some(Fault::new(
             FaultKind::Closed,
@@ -199,8 +207,7 @@ fn of_hyper(error: &hyper::Error) -> Option<Fault> {
     if error.is_incomplete_message() {
         return Some(Fault::new(FaultKind::Closed, true, "the connection closed before an answer"));
     }
-    let parse = error.is_parse() || error.is_parse_too_large();
-    parse.then(|| Fault::new(FaultKind::Protocol, true, describe(error)))
+    error.is_user().then(|| Fault::new(FaultKind::Local, false, "the request cannot be sent"))
 }
 
 /// Linux and BSD numbers: too many open files, in the process and in the system; no buffer space.

@@ -23,6 +23,9 @@ mod network;
 mod relay;
 mod watch;
 
+#[cfg(test)]
+mod tests;
+
 pub use client::{Connection, Reply, Settings, Upstream};
 pub use deadline::{Deadlines, Phase};
 pub use fault::{Fault, FaultKind};
