@@ -118,20 +118,22 @@ fn refused(
             target.mode_origin.as_str()
         );
     }
-    match finding.class {
-        Class::ContentPolicy => Judgement::Healthy { degraded: Some("content_policy") },
-        Class::OutputBudget => Judgement::Healthy { degraded: Some("output_budget") },
+    if finding.class == Class::ContentPolicy {
+        return Judgement::Healthy { degraded: Some("content_policy") };
+    }
+    if finding.class == Class::OutputBudget {
+        return Judgement::Healthy { degraded: Some("output_budget") };
+    }
+    match finding.class.effect() {
         // Configured with the wrong mode: no answer will ever be good, and the operator must see it.
-        Class::ModeMismatch => unhealthy(finding),
-        other => match other.effect() {
-            Effect::Alive | Effect::Neutral => {
-                if finding.reason.is_empty() {
-                    finding.reason = "probe_invalid";
-                }
-                Judgement::Unknown(finding)
+        Effect::Neutral if finding.class == Class::ModeMismatch => unhealthy(finding),
+        Effect::Alive | Effect::Neutral => {
+            if finding.reason.is_empty() {
+                finding.reason = "probe_invalid";
             }
-            Effect::Ok | Effect::Hard | Effect::Soft | Effect::Config | Effect::Budget => unhealthy(finding),
-        },
+            Judgement::Unknown(finding)
+        }
+        Effect::Ok | Effect::Hard | Effect::Soft | Effect::Config | Effect::Budget => unhealthy(finding),
     }
 }
 

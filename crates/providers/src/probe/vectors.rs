@@ -51,7 +51,7 @@ pub(super) fn rerank(value: &Value, documents: usize) -> Verdict {
     };
     for row in list {
         let index = row.get("index").and_then(Value::as_u64).and_then(|index| usize::try_from(index).ok());
-        if !index.is_some_and(|index| index < documents.max(1)) {
+        if index.is_none_or(|index| index >= documents.max(1)) {
             return Verdict::Malformed("a result names a document that was not sent".to_owned());
         }
         let score =

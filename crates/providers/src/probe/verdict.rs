@@ -85,12 +85,13 @@ fn parse(body: &[u8]) -> Result<Value, String> {
         return Err("the body is empty".to_owned());
     }
     let value: Value = serde_json::from_slice(body).map_err(|error| format!("no JSON ({error})"))?;
-    match value {
-        Value::Array(mut list) if list.len() == 1 && list.first().is_some_and(Value::is_object) => {
-            Ok(list.pop().unwrap_or(Value::Null))
-        }
-        other => Ok(other),
+    if let Value::Array(list) = &value
+        && let [only] = list.as_slice()
+        && only.is_object()
+    {
+        return Ok(only.clone());
     }
+    Ok(value)
 }
 
 /// Errors that come with a 2xx.

@@ -82,7 +82,7 @@ pub(super) const DASHSCOPE: Provider = Provider {
     prefixes: &["dashscope", "qwencloud", "qwen_ai_platform"],
     wire: Wire::OpenAi,
     base: Some("https://dashscope.aliyuncs.com/compatible-mode/v1"),
-    base_env: &["DASHSCOPE_API_BASE", "DASHSCOPE_API_BASE_IMAGE", "DASHSCOPE_API_BASE_VIDEO"],
+    base_env: &["DASHSCOPE_API_BASE"],
     key_env: &["DASHSCOPE_API_KEY", "QWENCLOUD_API_KEY", "QWEN_AI_PLATFORM_API_KEY"],
     auth: Auth::Bearer,
     key: KeyNeed::Required,

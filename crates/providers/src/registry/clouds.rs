@@ -270,7 +270,7 @@ pub(super) const DATABRICKS: Provider = Provider {
     wire: Wire::OpenAi,
     base: None,
     base_env: &["DATABRICKS_API_BASE", "DATABRICKS_HOST"],
-    key_env: &["DATABRICKS_API_KEY", "DATABRICKS_CLIENT_ID", "DATABRICKS_CLIENT_SECRET"],
+    key_env: &["DATABRICKS_API_KEY"],
     auth: Auth::Bearer,
     key: KeyNeed::Required,
     headers: &[],

@@ -99,11 +99,10 @@ fn owner_of_name(model: &str) -> Option<&'static str> {
         "ft:babbage-002",
     ];
     // Open models of this name are served by others.
-    const NOT_OPENAI: [&str; 4] = ["gpt-oss", "gpt-neo", "gpt-j", "gpt-fake"];
-    let starts = |prefix: &&str| model.starts_with(*prefix);
-    if matches!(model, "o1" | "o3" | "o4")
-        || (OPENAI.iter().any(|p| starts(&p)) && !NOT_OPENAI.iter().any(|p| starts(&p)))
-    {
+    const NOT_OPENAI: [&str; 3] = ["gpt-oss", "gpt-neo", "gpt-j"];
+    const BEDROCK: [&str; 5] = ["anthropic.", "amazon.", "meta.llama", "us.anthropic.", "eu.anthropic."];
+    let one_of = |prefixes: &[&str]| prefixes.iter().any(|prefix| model.starts_with(prefix));
+    if matches!(model, "o1" | "o3" | "o4") || (one_of(&OPENAI) && !one_of(&NOT_OPENAI)) {
         Some("openai")
     } else if model.starts_with("claude-") {
         Some("anthropic")
@@ -111,10 +110,7 @@ fn owner_of_name(model: &str) -> Option<&'static str> {
         Some("cohere_chat")
     } else if model.starts_with("gemini-") {
         Some("vertex_ai")
-    } else if ["anthropic.", "amazon.", "meta.llama", "us.anthropic.", "eu.anthropic."]
-        .iter()
-        .any(|p| starts(&p))
-    {
+    } else if one_of(&BEDROCK) {
         Some("bedrock")
     } else {
         None

@@ -1,8 +1,10 @@
 //! The crate from outside: deployments as configured, calls as sent, answers as received.
 
 mod agree;
+mod anthropic;
 mod calls;
 mod common;
 mod probe_cases;
 mod probes;
+mod reference;
 mod resolution;
