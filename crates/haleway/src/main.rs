@@ -1,3 +1,35 @@
-//! The haleway command.
+//! The haleway command. This file is the table of contents; each entry is a module.
 
-fn main() {}
+mod cli;
+mod config;
+mod demo;
+mod output;
+mod serve;
+mod source;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use crate::cli::{Cli, Command};
+
+// Fewer and smaller arenas than the system's: memory of many idle streams is given back.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let result = match cli.command {
+        Some(Command::Serve(args)) => serve::run(&args),
+        Some(Command::Demo(args)) => demo::run(&args),
+        Some(Command::Config(command)) => return config::run(&command),
+        None => serve::run(&cli.serve),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            output::error(&error);
+            ExitCode::FAILURE
+        }
+    }
+}

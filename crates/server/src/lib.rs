@@ -1,1 +1,26 @@
 //! The HTTP face of the gateway and the life of a request.
+//!
+//! [`Gateway`] is the running whole; [`call`] is what happens to a model call, top to bottom; `prober` sends probes and
+//! keeps time for the health core; `routes` answers everything else; [`serve`] listens and drains.
+
+pub mod auth;
+mod body;
+mod build;
+pub mod call;
+mod clock;
+mod deployment;
+pub mod error;
+mod events;
+mod gateway;
+mod prober;
+mod routes;
+pub mod serve;
+mod view;
+
+pub use body::{Body, BodyError};
+pub use build::{Parts, StartError};
+pub use clock::Clock;
+pub use deployment::{AttemptLimits, CallLimits, Deployment, Names};
+pub use gateway::{Gateway, Live};
+pub use prober::{OnDemand, Report, Reports, SHOWN_HEADERS, Verdict, probe_now};
+pub use routes::{Routes, admin};

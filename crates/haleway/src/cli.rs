@@ -1,0 +1,134 @@
+//! What can be typed: `haleway serve|demo|config …`, and LiteLLM's own flags without a subcommand, so that a
+//! container's command line needs one word changed.
+
+use std::net::IpAddr;
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+
+/// The command line.
+#[derive(Debug, Parser)]
+#[command(name = "haleway", version, about = "An LLM gateway that knows which deployments are healthy.")]
+#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Option<Command>,
+    #[command(flatten)]
+    pub(crate) serve: ServeArgs,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Serve a LiteLLM config.yaml.
+    Serve(ServeArgs),
+    /// Show the gateway with simulated providers that fail and recover.
+    Demo(DemoArgs),
+    /// Check or explain a configuration without serving it.
+    #[command(subcommand)]
+    Config(ConfigCommand),
+}
+
+/// Options of `serve`, LiteLLM's spelling included.
+#[derive(Debug, Args)]
+pub(crate) struct ServeArgs {
+    /// The configuration file.
+    #[arg(long, short, env = "CONFIG_FILE_PATH", required = true)]
+    pub(crate) config: Option<PathBuf>,
+    /// Address to listen on.
+    #[arg(long, env = "HOST", default_value = "0.0.0.0")]
+    pub(crate) host: IpAddr,
+    /// Port to listen on.
+    #[arg(long, env = "PORT", default_value_t = 4000)]
+    pub(crate) port: u16,
+    /// Refuse to start on warnings too.
+    #[arg(long)]
+    pub(crate) strict: bool,
+    #[command(flatten)]
+    pub(crate) log: LogArgs,
+    #[command(flatten)]
+    pub(crate) litellm: LitellmFlags,
+}
+
+/// How much is logged.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct LogArgs {
+    /// Log filter in RUST_LOG syntax, such as `info` or `haleway_server=debug`. Also read from HALEWAY_LOG,
+    /// RUST_LOG and LITELLM_LOG, in this order.
+    #[arg(long, global = true)]
+    pub(crate) log_level: Option<String>,
+    /// Log lines as JSON.
+    #[arg(long, env = "JSON_LOGS", global = true, value_parser = clap::builder::FalseyValueParser::new())]
+    pub(crate) json_logs: bool,
+    /// The same as `--log-level debug`.
+    #[arg(long, alias = "detailed_debug", alias = "debug", global = true)]
+    pub(crate) detailed_debug: bool,
+}
+
+/// Flags of LiteLLM's command line that have nothing to do here: one process serves on all cores.
+#[derive(Debug, Args)]
+pub(crate) struct LitellmFlags {
+    #[arg(long = "num_workers", alias = "num-workers", hide = true)]
+    pub(crate) num_workers: Option<u32>,
+    #[arg(long = "run_gunicorn", hide = true)]
+    pub(crate) run_gunicorn: bool,
+    #[arg(long = "run_hypercorn", hide = true)]
+    pub(crate) run_hypercorn: bool,
+    #[arg(long = "run_granian", hide = true)]
+    pub(crate) run_granian: bool,
+    #[arg(long = "telemetry", hide = true)]
+    pub(crate) telemetry: Option<String>,
+    #[arg(long = "max_requests_before_restart", hide = true)]
+    pub(crate) max_requests_before_restart: Option<u64>,
+}
+
+impl LitellmFlags {
+    /// The flags that were given, by name.
+    pub(crate) fn given(&self) -> Vec<&'static str> {
+        [
+            ("--num_workers", self.num_workers.is_some_and(|n| n > 1)),
+            ("--run_gunicorn", self.run_gunicorn),
+            ("--run_hypercorn", self.run_hypercorn),
+            ("--run_granian", self.run_granian),
+            ("--telemetry", self.telemetry.is_some()),
+            ("--max_requests_before_restart", self.max_requests_before_restart.is_some()),
+        ]
+        .into_iter()
+        .filter_map(|(name, given)| given.then_some(name))
+        .collect()
+    }
+}
+
+/// Options of `demo`.
+#[derive(Debug, Args)]
+pub(crate) struct DemoArgs {
+    /// Loopback port of the gateway; 0 picks a free one.
+    #[arg(long, default_value_t = 4000)]
+    pub(crate) port: u16,
+    /// End after this many seconds instead of at Ctrl-C.
+    #[arg(long)]
+    pub(crate) seconds: Option<u64>,
+    #[command(flatten)]
+    pub(crate) log: LogArgs,
+}
+
+/// What to do with a configuration.
+#[derive(Debug, Subcommand)]
+pub(crate) enum ConfigCommand {
+    /// Report every finding. Exits 0 when the file can be served, 1 on errors, 2 on warnings with `--strict`.
+    Check {
+        /// The configuration file.
+        file: PathBuf,
+        /// Count warnings as errors.
+        #[arg(long)]
+        strict: bool,
+        /// Print the findings as JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Print every effective health value and where it came from.
+    Explain {
+        /// The configuration file.
+        file: PathBuf,
+    },
+}

@@ -1,0 +1,125 @@
+//! `haleway serve`: load → check → build → listen → wait for the signal → drain.
+
+use std::net::{IpAddr, SocketAddr};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+use haleway_config::{Config, Options, Severity, Source, load, render};
+use haleway_server::serve::{Limits, bind, serve};
+use haleway_server::{Clock, Gateway, Parts, Routes};
+use haleway_upstream::Network;
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+
+use crate::cli::{LogArgs, ServeArgs};
+use crate::output;
+use crate::source::System;
+
+/// Serves until a signal.
+pub(crate) fn run(args: &ServeArgs) -> anyhow::Result<()> {
+    let Some(file) = &args.config else { bail!("name a configuration with --config FILE") };
+    let config = load_or_refuse(file, args.strict)?;
+    init_logs(&args.log, Some(&config))?;
+    for flag in args.litellm.given() {
+        tracing::warn!(flag, "accepted for LiteLLM's sake, without effect: one process serves on every core");
+    }
+    install_crypto()?;
+    let runtime = runtime()?;
+    runtime.block_on(async {
+        let addr = SocketAddr::new(args.host, args.port);
+        let listener = bind(addr).await?;
+        let gateway = gateway(config)?;
+        run_gateway(&gateway, listener, wait_for_signal()).await
+    })
+}
+
+/// Reads and checks a configuration; prints every finding, and refuses when one forbids to serve.
+pub(crate) fn load_or_refuse(file: &Path, strict: bool) -> anyhow::Result<Config> {
+    let loaded = load(file, &System, &Options { strict });
+    output::complain(&render(&loaded.diagnostics, output::stderr_is_terminal()));
+    match loaded.config {
+        Some(config) => Ok(config),
+        None => bail!(
+            "{} cannot be served: {} errors, {} warnings; nothing was started",
+            file.display(),
+            loaded.diagnostics.iter().filter(|finding| finding.severity == Severity::Error).count(),
+            loaded.diagnostics.iter().filter(|finding| finding.severity == Severity::Warning).count(),
+        ),
+    }
+}
+
+/// Sets up logs from flags, environment and configuration, in this order.
+pub(crate) fn init_logs(args: &LogArgs, config: Option<&Config>) -> anyhow::Result<()> {
+    let from_env = || ["HALEWAY_LOG", "RUST_LOG", "LITELLM_LOG"].iter().find_map(|name| System.var(name));
+    let verbose = args.detailed_debug || config.is_some_and(|config| config.litellm.set_verbose);
+    let filter = match &args.log_level {
+        Some(level) => level.clone(),
+        None if verbose => "debug".to_owned(),
+        None => from_env().unwrap_or_else(|| "info".to_owned()),
+    };
+    let json = args.json_logs || config.is_some_and(|config| config.litellm.json_logs);
+    haleway_telemetry::init_logs(&filter, json).context("the log filter cannot be used")
+}
+
+/// Makes ring the one TLS provider.
+pub(crate) fn install_crypto() -> anyhow::Result<()> {
+    match rustls::crypto::ring::default_provider().install_default() {
+        Ok(()) => Ok(()),
+        Err(_) => bail!("a TLS provider is installed already"),
+    }
+}
+
+/// One worker per core, without the multi-threaded scheduler's cost where there is only one.
+pub(crate) fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {
+    let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    let mut builder = if cores == 1 {
+        tokio::runtime::Builder::new_current_thread()
+    } else {
+        tokio::runtime::Builder::new_multi_thread()
+    };
+    builder.enable_all().thread_name("haleway").build().context("the runtime cannot be started")
+}
+
+/// A gateway over the real network.
+pub(crate) fn gateway(config: Config) -> anyhow::Result<Arc<Gateway>> {
+    let network = Network::system().context("TLS cannot be set up")?;
+    let parts = Parts { network, clock: Clock::start(), seed: fastrand::u64(..) };
+    Ok(Gateway::new(config, &System, parts)?)
+}
+
+/// Runs `gateway` on `listener` until `end`, then drains.
+pub(crate) async fn run_gateway(
+    gateway: &Arc<Gateway>,
+    listener: TcpListener,
+    end: impl Future<Output = ()>,
+) -> anyhow::Result<()> {
+    let addr = listener.local_addr().context("the listener has no address")?;
+    let stop_listening = CancellationToken::new();
+    let admin = match gateway.live.load().config.haleway.admin_listen {
+        Some(addr) => Some(Admin::start(gateway, addr)?),
+        None => None,
+    };
+    gateway.spawn();
+    let routes = Routes::all(gateway);
+    let handler = move |request| {
+        let routes = routes.clone();
+        async move { routes.answer(request).await }
+    };
+    let serving = tokio::spawn_tracked(gateway, serve(listener, handler, Limits::default(), stop_listening.clone()));
+    tracing::info!(%addr, "listening");
+    end.await;
+    tracing::info!("shutting down: not ready any more, finishing what runs");
+    gateway.shutdown.cancel();
+    stop_listening.cancel();
+    serving.await;
+    if let Some(admin) = admin {
+        admin.stop();
+    }
+    gateway.tasks.close();
+    if tokio::time::timeout(Duration::from_secs(5), gateway.tasks.wait()).await.is_err() {
+        tracing::debug!("background tasks still ran");
+    }
+    Ok(())
+}

@@ -1,0 +1,83 @@
+//! The body of every response: bytes at hand, a relayed stream, or an administrative page.
+//!
+//! One enum instead of a boxed trait object: the common answer, bytes at hand, costs no allocation.
+
+use std::convert::Infallible;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use http_body::{Frame, SizeHint};
+
+use crate::call::relay::Relay;
+
+/// A response body.
+#[derive(Debug)]
+pub enum Body {
+    /// Bytes at hand.
+    Full(Option<Bytes>),
+    /// A stream relayed from a provider.
+    Relay(Box<Relay>),
+    /// An answer of an administrative route.
+    Page(axum::body::Body),
+}
+
+impl Body {
+    /// No bytes.
+    pub const fn empty() -> Self {
+        Self::Full(None)
+    }
+}
+
+impl From<Vec<u8>> for Body {
+    fn from(bytes: Vec<u8>) -> Self {
+        Self::from(Bytes::from(bytes))
+    }
+}
+
+impl From<Bytes> for Body {
+    fn from(bytes: Bytes) -> Self {
+        Self::Full((!bytes.is_empty()).then_some(bytes))
+    }
+}
+
+impl http_body::Body for Body {
+    type Data = Bytes;
+    type Error = BodyError;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
+        match self.get_mut() {
+            Self::Full(bytes) => Poll::Ready(bytes.take().map(|bytes| Ok(Frame::data(bytes)))),
+            Self::Relay(relay) => Pin::new(relay.as_mut()).poll_frame(cx).map_err(no_error),
+            Self::Page(page) => Pin::new(page).poll_frame(cx).map_err(BodyError),
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        match self {
+            Self::Full(bytes) => bytes.is_none(),
+            Self::Relay(_) => false,
+            Self::Page(page) => page.is_end_stream(),
+        }
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match self {
+            Self::Full(bytes) => SizeHint::with_exact(bytes.as_ref().map_or(0, |bytes| bytes.len() as u64)),
+            Self::Relay(_) => SizeHint::default(),
+            Self::Page(page) => page.size_hint(),
+        }
+    }
+}
+
+/// An administrative route could not produce the rest of its body.
+#[derive(Debug, thiserror::Error)]
+#[error("the body could not be produced")]
+pub struct BodyError(#[source] axum::Error);
+
+fn no_error(never: Infallible) -> BodyError {
+    match never {}
+}

@@ -1,0 +1,215 @@
+//! From a checked configuration to a running gateway: every deployment resolved, health and routing given the same
+//! slots.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
+
+use arc_swap::ArcSwap;
+use haleway_config::{Config, Model, Source};
+use haleway_fleet::FleetHandle;
+use haleway_health::{AllOut, GroupSpec, Hub, PanicMode, Slot, Spec};
+use haleway_providers::{CannotProbe, ProbeMemory, ResolveError, Target, resolve};
+use haleway_routing::{BuildError, StatsTable, Table, TableBuilder};
+use haleway_telemetry::{DeploymentLabels, Metrics};
+use haleway_upstream::{Network, Settings, Upstream};
+use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::auth::KeyCheck;
+use crate::clock::Clock;
+use crate::deployment::{CallLimits, Deployment, Names};
+use crate::gateway::{Gateway, Live};
+use crate::prober::Reports;
+
+/// Request bodies may have this many bytes unless the configuration says otherwise: images in base64 fit.
+const DEFAULT_MAX_BODY: usize = 100 * 1024 * 1024;
+
+/// A configuration that passed its checks but cannot be run.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// A deployment leads nowhere.
+    #[error("deployment {id}: {source}")]
+    Deployment {
+        /// The deployment's id.
+        id: Arc<str>,
+        /// Why.
+        source: ResolveError,
+    },
+    /// The routing table is inconsistent.
+    #[error("the routing table cannot be built")]
+    Table(#[from] BuildError),
+}
+
+/// What a gateway is made of besides its configuration.
+#[derive(Debug)]
+pub struct Parts {
+    /// How connections are opened.
+    pub network: Network,
+    /// The clock.
+    pub clock: Clock,
+    /// Decides stagger and jitter; different per process.
+    pub seed: u64,
+}
+
+impl Gateway {
+    /// A gateway that serves `config`. Starts nothing: see [`Gateway::spawn`].
+    ///
+    /// # Errors
+    /// When a deployment cannot be resolved or the routing table is inconsistent.
+    pub fn new(config: Config, source: &dyn Source, parts: Parts) -> Result<Arc<Self>, StartError> {
+        let Parts { network, clock, seed } = parts;
+        let now = clock.now();
+        let metrics = Metrics::new();
+        let deployments = deployments(&config, source, &network, &metrics)?;
+        let table = table(&config, &deployments)?;
+        let specs = deployments.iter().map(|deployment| spec(deployment)).collect();
+        let groups = group_specs(&config, &table);
+        let hub = Hub::new(specs, groups, seed, now);
+        let live = live(config, table, deployments, &hub, &metrics);
+        Ok(Arc::new(Self {
+            live: ArcSwap::from_pointee(live),
+            hub,
+            fleet: FleetHandle::local(),
+            reports: Reports::default(),
+            metrics,
+            network,
+            clock,
+            in_flight: AtomicUsize::new(0),
+            tasks: TaskTracker::new(),
+            shutdown: CancellationToken::new(),
+            wake_prober: Notify::new(),
+        }))
+    }
+}
+
+fn deployments(
+    config: &Config,
+    source: &dyn Source,
+    network: &Network,
+    metrics: &Metrics,
+) -> Result<Vec<Arc<Deployment>>, StartError> {
+    let env = |name: &str| config.var(source, name);
+    (0_u32..)
+        .zip(&config.models)
+        .map(|(slot, model)| {
+            let target = resolve(&model.source(&env))
+                .map_err(|source| StartError::Deployment { id: Arc::clone(&model.id), source })?;
+            Ok(Arc::new(Deployment {
+                slot: Slot(slot),
+                names: Names::new(model, &target),
+                metrics: metrics.deployment(&labels(model, &target)),
+                model: model.clone(),
+                target,
+                upstream: Upstream::new(network, &Settings::default()),
+            }))
+        })
+        .collect()
+}
+
+fn table(config: &Config, deployments: &[Arc<Deployment>]) -> Result<Table, BuildError> {
+    let mut builder = TableBuilder::new(config.router.settings.clone());
+    for deployment in deployments {
+        builder.deployment(deployment.model.routing(deployment.slot));
+    }
+    for alias in &config.router.aliases {
+        builder.alias(alias.clone());
+    }
+    builder.fallbacks(config.router.fallbacks.clone());
+    builder.build()
+}
+
+fn spec(deployment: &Deployment) -> Spec {
+    let (model, target) = (&deployment.model, &deployment.target);
+    let cannot = cannot_probe(deployment);
+    if let (Some(cannot), Some(_)) = (&cannot, &model.probe) {
+        tracing::warn!(deployment = %model.id, reason = cannot.code, "not probed: {cannot}");
+    }
+    Spec {
+        mode: target.mode.as_str(),
+        credential: target.credential,
+        account: target.credential,
+        endpoint: target.endpoint.as_str().into(),
+        provider: target.provider.id.into(),
+        probe: model.probe.filter(|_| cannot.is_none()),
+        skip_reason: model.skip_reason.or(cannot.map(|cannot| cannot.code)),
+        identity: identity(target),
+        weight: share(deployment),
+        ..Spec::new(&model.id, &model.name, model.health.clone())
+    }
+}
+
+/// Why no probe can be built for a deployment, if so: a fault of the configuration, never of the deployment.
+pub(crate) fn cannot_probe(deployment: &Deployment) -> Option<CannotProbe> {
+    let Deployment { target, model, .. } = deployment;
+    target.probe(target.mode, &model.info.probe, &ProbeMemory::default(), 0).err()
+}
+
+/// What decides whether a configuration fault may be healed: the credential and where calls go.
+fn identity(target: &Target) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    (target.credential, &target.api_base, &target.full_model).hash(&mut hasher);
+    hasher.finish()
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "a share needs no more precision")]
+fn share(deployment: &Deployment) -> f32 {
+    deployment.model.params.weight.filter(|weight| *weight > 0.0).map_or(1.0, |weight| weight as f32)
+}
+
+fn group_specs(config: &Config, table: &Table) -> Vec<GroupSpec> {
+    config
+        .groups()
+        .into_iter()
+        .map(|name| GroupSpec {
+            has_fallback: table.group(name).is_some_and(|group| table.has_fallback(group)),
+            ..GroupSpec::new(name, config.haleway.panic_of(name))
+        })
+        .collect()
+}
+
+fn labels(model: &Model, target: &Target) -> DeploymentLabels {
+    DeploymentLabels {
+        deployment: Arc::clone(&model.id),
+        model_group: Arc::clone(&model.name),
+        mode: target.mode.as_str().into(),
+        model: target.full_model.as_str().into(),
+        provider: target.provider.id.into(),
+        api_base: target.api_base.as_str().into(),
+    }
+}
+
+fn live(config: Config, table: Table, deployments: Vec<Arc<Deployment>>, hub: &Hub, metrics: &Metrics) -> Live {
+    let snapshot = hub.snapshot();
+    let names: Vec<&str> =
+        (0..table.groups()).map(|ix| table.group_name(haleway_routing::GroupIx(ix as u32))).collect();
+    let health_groups = names.iter().filter_map(|name| snapshot.find_group(name)).collect();
+    let group_metrics = names.iter().map(|name| metrics.group(&Arc::from(*name))).collect();
+    let waits = names
+        .iter()
+        .map(|name| {
+            let panic = config.haleway.panic_of(name);
+            panic.all_out == AllOut::Wait && panic.mode != PanicMode::Refuse
+        })
+        .collect();
+    let general = &config.general;
+    let header = general.key_header.as_ref().and_then(|name| http::HeaderName::try_from(name.as_str()).ok());
+    Live {
+        keys: KeyCheck::new(general.master_key.clone(), header),
+        limits: CallLimits {
+            timeout: config.router.timeout,
+            stream_timeout: config.router.stream_timeout,
+            caller: None,
+        },
+        max_body: general.max_request_bytes.map_or(DEFAULT_MAX_BODY, |bytes| bytes.try_into().unwrap_or(usize::MAX)),
+        max_parallel: general.max_parallel_requests.map(|limit| limit as usize),
+        stats: StatsTable::new(deployments.len()),
+        deployments: deployments.into_iter().map(Some).collect(),
+        health_groups,
+        group_metrics,
+        waits,
+        config,
+        table,
+    }
+}

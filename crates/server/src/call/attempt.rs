@@ -1,0 +1,218 @@
+//! One attempt: build, send, judge, and decide whether its answer may be committed to the caller.
+//!
+//! Nothing is committed before the answer is whole or, for a stream, before the first event that carries output. Until
+//! then another deployment may still serve the call and the caller will not know.
+
+use std::collections::VecDeque;
+
+use bytes::Bytes;
+use haleway_health::Class;
+use haleway_providers::{CallOptions, Operation, Refusal, Reply};
+use haleway_upstream::{Connection, FaultKind, Phase};
+use haleway_wire::Envelope;
+use haleway_wire::chat::inspect_answer;
+use http::header::CONTENT_TYPE;
+use http::{HeaderMap, StatusCode};
+
+use crate::call::failure::Failed;
+use crate::call::guard::{Attempt, Evidence};
+use crate::call::judge::{Judge, Judged, answer_kind, stream_kind};
+use crate::call::stream::{Piece, StreamReader};
+use crate::deployment::AttemptLimits;
+
+/// Largest answer that is not a stream, in bytes.
+const ANSWER_LIMIT: usize = 128 * 1024 * 1024;
+/// As much of an error answer as is read.
+const ERROR_LIMIT: usize = 64 * 1024;
+/// As much of a stream as is held back before its first output.
+const HELD_LIMIT: usize = 64 * 1024;
+
+/// The request of one attempt.
+#[derive(Debug)]
+pub(crate) struct Ask<'a> {
+    pub(crate) operation: Operation,
+    pub(crate) envelope: &'a Envelope<'a>,
+    /// What a wildcard's `*` stands for.
+    pub(crate) captured: Option<&'a str>,
+    pub(crate) stream: bool,
+    pub(crate) limits: AttemptLimits,
+}
+
+/// How an attempt ended.
+#[derive(Debug)]
+pub(crate) enum Ended {
+    /// With an answer in one piece. Its success is reported.
+    Answer { status: StatusCode, headers: HeaderMap, body: Bytes },
+    /// With a stream that has said something.
+    Stream { headers: HeaderMap, held: VecDeque<Bytes>, reader: Box<StreamReader>, attempt: Attempt },
+    /// With a failure whose evidence is still to be reported.
+    Failed(Box<Failed>, Evidence),
+    /// Before anything was sent: the request cannot be said to this deployment.
+    Refused(Refusal),
+}
+
+/// Makes one attempt.
+pub(crate) async fn run(mut attempt: Attempt, ask: &Ask<'_>) -> Ended {
+    let clock = attempt.gateway().clock;
+    let options = CallOptions {
+        stream: ask.stream,
+        drop_params: attempt.deployment().model.params.drop_params,
+        created: clock.now().as_millis() / 1000,
+    };
+    let call = match attempt.deployment().target.call(ask.operation, ask.envelope, ask.captured, options) {
+        Ok(call) => call,
+        Err(refusal) => {
+            let failed = Failed::own(Class::Local, refusal.code, refusal.message.clone());
+            attempt.fail(&failed).report();
+            return Ended::Refused(refusal);
+        }
+    };
+    let target = &attempt.deployment().target;
+    let judge = Judge {
+        provider: target.provider.id,
+        mode: target.mode,
+        callers_model: ask.captured.is_some(),
+        now_millis: clock.now().as_millis(),
+    };
+    let (request, reply, strip_usage) = call.into_request();
+    let sent = attempt.deployment().upstream.send(request, ask.limits.deadlines, Connection::Pooled).await;
+    let answer = match sent {
+        Ok(answer) => answer,
+        Err(fault) => return failed(attempt, transport(&fault, ask.limits)),
+    };
+    attempt.heard();
+    if !answer.status.is_success() {
+        let (status, headers) = (answer.status.as_u16(), answer.headers.clone());
+        // A body that breaks off still leaves status and headers to judge by.
+        let body = answer.read_all(ERROR_LIMIT).await.unwrap_or_default();
+        return judged(attempt, judge.answer(status, headers, &body));
+    }
+    if ask.stream && streams(ask.operation) {
+        let (_, headers, relay) = answer.into_relay();
+        let reader = StreamReader::new(relay, reply, strip_usage, stream_kind(ask.operation), judge);
+        return until_output(attempt, headers, Box::new(reader), ask.limits).await;
+    }
+    whole_answer(attempt, answer, reply, ask, judge).await
+}
+
+async fn whole_answer(
+    attempt: Attempt,
+    answer: haleway_upstream::Reply,
+    reply: Reply,
+    ask: &Ask<'_>,
+    judge: Judge,
+) -> Ended {
+    let (status, mut headers) = (answer.status, answer.headers.clone());
+    let body = match answer.read_all(ANSWER_LIMIT).await {
+        Ok(body) => body,
+        Err(fault) => return failed(attempt, transport(&fault, ask.limits)),
+    };
+    let body = match reply {
+        Reply::Passthrough => body,
+        Reply::Translated(mut translator) => match translator.answer(&body) {
+            Ok(body) => {
+                headers.remove(CONTENT_TYPE);
+                body
+            }
+            Err(error) if looks_like_error(&body) => {
+                tracing::debug!(error = %error, "an error inside a success status");
+                return judged(attempt, judge.answer(status.as_u16(), headers, &body));
+            }
+            Err(error) => {
+                let fault = Failed::own(Class::MalformedResponse, "bad_answer", error.to_string());
+                return failed(attempt, fault);
+            }
+        },
+    };
+    let mut usage = None;
+    if let Some(kind) = answer_kind(ask.operation) {
+        let facts = inspect_answer(&body, kind);
+        if facts.error || !facts.structure_ok || facts.finish.is_some_and(|finish| finish.is_failure()) {
+            return judged(attempt, judge.answer(status.as_u16(), headers, &body));
+        }
+        usage = facts.usage;
+    }
+    attempt.succeed(usage);
+    Ended::Answer { status, headers, body }
+}
+
+/// Holds a stream back until it says something.
+async fn until_output(
+    mut attempt: Attempt,
+    headers: HeaderMap,
+    mut reader: Box<StreamReader>,
+    limits: AttemptLimits,
+) -> Ended {
+    let mut held = VecDeque::new();
+    let mut size = 0;
+    loop {
+        match reader.next().await {
+            Piece::Bytes { bytes, said } => {
+                size += bytes.len();
+                held.push_back(bytes);
+                if said {
+                    attempt.output();
+                }
+                if said || size > HELD_LIMIT {
+                    return Ended::Stream { headers, held, reader, attempt };
+                }
+            }
+            // A proper end without output: an answer that is empty on purpose.
+            Piece::End => return Ended::Stream { headers, held, reader, attempt },
+            Piece::Failed(fault, _) => return failed(attempt, blame(*fault, limits)),
+        }
+    }
+}
+
+/// Whether an operation's answer can be a stream of events.
+const fn streams(operation: Operation) -> bool {
+    match operation {
+        Operation::Chat | Operation::Completions | Operation::Responses | Operation::Messages => true,
+        Operation::Embeddings
+        | Operation::Moderations
+        | Operation::Images
+        | Operation::Speech
+        | Operation::Rerank => false,
+    }
+}
+
+fn judged(attempt: Attempt, judged: Judged) -> Ended {
+    if judged.unlisted {
+        attempt.gateway().metrics.unlisted_error(attempt.deployment().target.provider.id);
+    }
+    failed(attempt, judged.failed)
+}
+
+fn failed(attempt: Attempt, fault: Failed) -> Ended {
+    let evidence = attempt.fail(&fault);
+    Ended::Failed(Box::new(fault), evidence)
+}
+
+fn transport(fault: &haleway_upstream::Fault, limits: AttemptLimits) -> Failed {
+    let failed = Failed::transport(fault);
+    if limits.by_caller && fault.kind() == FaultKind::Timeout(Phase::Total) {
+        return by_caller(failed);
+    }
+    failed
+}
+
+fn blame(failed: Failed, limits: AttemptLimits) -> Failed {
+    if limits.by_caller && failed.class == Class::Timeout && failed.reason == Phase::Total.as_str() {
+        return by_caller(failed);
+    }
+    failed
+}
+
+/// The caller's own limit passed before the deployment's: nobody is to blame.
+fn by_caller(failed: Failed) -> Failed {
+    Failed {
+        reason: "caller_timeout",
+        neutral: true,
+        message: "the time that the caller allowed (x-litellm-timeout) passed".to_owned(),
+        ..failed
+    }
+}
+
+fn looks_like_error(body: &[u8]) -> bool {
+    Envelope::parse(body).is_ok_and(|envelope| envelope.get("error").is_some_and(|raw| raw.get() != "null"))
+}

@@ -1,0 +1,354 @@
+//! The life of a request: authenticate → admit → read → resolve → plan → attempt, until served or given up → relay.
+//!
+//! This file is the whole story; each step is one function elsewhere. The rules it keeps: one budget per call, health
+//! read anew before every attempt, exactly one outcome per attempt, and nothing committed to the caller while another
+//! deployment could still serve the call.
+
+pub(crate) mod attempt;
+pub(crate) mod failure;
+pub(crate) mod guard;
+pub(crate) mod headers;
+pub(crate) mod judge;
+pub(crate) mod place;
+pub(crate) mod read;
+pub(crate) mod refusal;
+pub mod relay;
+pub(crate) mod stream;
+mod suspicion;
+mod trail;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use haleway_health::{Generation, Timestamp, TrialLease};
+use haleway_providers::Operation;
+use haleway_routing::{self as routing, CallPlan, Facts, GiveUp, Resolution, Step, View};
+use haleway_wire::Envelope;
+use http::header::CONTENT_TYPE;
+use http::{HeaderMap, HeaderValue, Request, Response, StatusCode};
+
+use crate::body::Body;
+use crate::call::attempt::{Ask, Ended};
+use crate::call::failure::Failed;
+use crate::call::guard::Attempt;
+use crate::call::place::Place;
+use crate::call::read::Wishes;
+use crate::call::suspicion::Suspicion;
+use crate::call::trail::Trail;
+use crate::deployment::{CallLimits, Deployment, header_value};
+use crate::error::{ApiError, ErrorShape};
+use crate::gateway::{Gateway, Live};
+
+/// Serves one model call. `path_model` is the model named in the URL, which outranks the body.
+pub async fn handle<B>(
+    gateway: &Arc<Gateway>,
+    operation: Operation,
+    path_model: Option<&str>,
+    request: Request<B>,
+) -> Response<Body>
+where
+    B: http_body::Body<Data = Bytes>,
+    B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+{
+    let shape = error_shape(operation);
+    match serve(gateway, operation, path_model, request).await {
+        Ok(response) => response,
+        Err(error) => error.into_response(shape),
+    }
+}
+
+/// The error shape that the clients of an operation understand.
+pub(crate) fn error_shape(operation: Operation) -> ErrorShape {
+    if operation == Operation::Messages { ErrorShape::Anthropic } else { ErrorShape::OpenAi }
+}
+
+async fn serve<B>(
+    gateway: &Arc<Gateway>,
+    operation: Operation,
+    path_model: Option<&str>,
+    request: Request<B>,
+) -> Result<Response<Body>, ApiError>
+where
+    B: http_body::Body<Data = Bytes>,
+    B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+{
+    let began = gateway.clock.now();
+    let live = gateway.live.load_full();
+    let (head, body) = request.into_parts();
+    live.keys.admit(&head.headers)?;
+    let place = Place::take(gateway, &live)?;
+    let bytes = read::body(body, live.max_body).await?;
+    let envelope = read::envelope(&bytes)?;
+    read::required(operation, &envelope)?;
+    let model = read::model(&envelope, path_model)?;
+    let stream = read::stream(&envelope)?;
+    let wishes = Wishes::read(&envelope, &head.headers);
+    let resolution = live.table.resolve(&model).map_err(|_| refusal::unknown_model(&model))?;
+
+    let cleaned = read::without_router_members(&envelope);
+    let envelope = match &cleaned {
+        Some(bytes) => read::envelope(bytes)?,
+        None => envelope,
+    };
+    let session = Session {
+        gateway,
+        live: &live,
+        operation,
+        envelope: &envelope,
+        stream,
+        model: &model,
+        began,
+        limits: CallLimits { caller: caller_limit(&wishes, stream), ..live.limits },
+        call_id: call_id(&head.headers),
+        bytes: &bytes,
+    };
+    let answer = session.run(&wishes, &resolution, place).await;
+    if let Some(series) = live.group_metrics.get(resolution.group.0 as usize) {
+        series.answered(answer.as_ref().map_or_else(ApiError::status, |response| response.status().as_u16()));
+    }
+    answer
+}
+
+fn caller_limit(wishes: &Wishes, stream: bool) -> Option<Duration> {
+    if stream { wishes.stream_timeout.or(wishes.timeout) } else { wishes.timeout }
+}
+
+fn call_id(headers: &HeaderMap) -> HeaderValue {
+    headers.get("x-litellm-call-id").cloned().unwrap_or_else(|| header_value(&uuid::Uuid::new_v4().to_string()))
+}
+
+/// One call, resolved.
+struct Session<'a> {
+    gateway: &'a Arc<Gateway>,
+    live: &'a Live,
+    operation: Operation,
+    envelope: &'a Envelope<'a>,
+    stream: bool,
+    model: &'a str,
+    began: Timestamp,
+    limits: CallLimits,
+    call_id: HeaderValue,
+    bytes: &'a [u8],
+}
+
+impl Session<'_> {
+    async fn run(
+        &self,
+        wishes: &Wishes,
+        resolution: &Resolution<'_>,
+        place: Place,
+    ) -> Result<Response<Body>, ApiError> {
+        let tags: Vec<&str> = wishes.tags.iter().map(String::as_str).collect();
+        let mut plan = CallPlan::new(self.for_router(wishes, &tags)?, resolution);
+        let mut trail = Trail::default();
+        let mut suspicion = Suspicion::default();
+        let mut last: Option<LastFailure> = None;
+        let mut failure = None;
+        loop {
+            let (step, generation, trial) = match self.next(&mut plan, failure.take().as_ref(), &mut trail) {
+                Next::Try { attempt, generation, trial } => (attempt, generation, trial),
+                Next::TrialTaken => continue,
+                Next::Wait(until) => {
+                    tokio::time::sleep_until(self.gateway.clock.instant(until)).await;
+                    continue;
+                }
+                Next::GiveUp(reason) => return Err(self.give_up(reason, last.as_ref(), &plan, &trail)),
+            };
+            if !step.wait.is_zero() {
+                tokio::time::sleep(step.wait).await;
+            }
+            let Some(deployment) = self.live.deployment(step.slot) else {
+                return Err(ApiError::internal("the chosen deployment is no longer there"));
+            };
+            let failed = match self.attempt(deployment, generation, trial, &plan).await {
+                Ended::Answer { status, headers, body } => {
+                    suspicion.acquit();
+                    return Ok(self.answer(deployment, &plan, &trail, status, &headers, body));
+                }
+                Ended::Stream { headers, held, reader, attempt } => {
+                    suspicion.acquit();
+                    let relay = relay::Relay::new(held, *reader, attempt, error_shape(self.operation), place);
+                    return Ok(self.stream(deployment, &plan, &trail, &headers, relay));
+                }
+                Ended::Failed(failed, evidence) => {
+                    suspicion.weigh(evidence, || read::fingerprint(self.bytes));
+                    failed
+                }
+                Ended::Refused(refused) if refused.retry_other => Box::new(Failed::untranslatable(&refused)),
+                Ended::Refused(refused) => return Err(refusal::untranslatable(&refused)),
+            };
+            tracing::debug!(deployment = %deployment.id(), class = %failed.class, status = failed.upstream_status, reason = failed.reason, "attempt failed");
+            trail.failed(deployment, &failed);
+            failure = Some(failed.for_plan());
+            last = Some(LastFailure { failed, deployment: Arc::clone(deployment) });
+        }
+    }
+
+    fn for_router<'c>(&'c self, wishes: &Wishes, tags: &'c [&'c str]) -> Result<routing::Call<'c>, ApiError> {
+        let hop = |name: &String| self.live.table.hop(name).map_err(|_| refusal::unknown_model(name));
+        let fallbacks =
+            wishes.fallbacks.as_ref().map(|names| names.iter().map(hop).collect::<Result<Vec<_>, _>>()).transpose()?;
+        // Four bytes of JSON make about one token: enough to tell a prompt that cannot fit.
+        let checks = self.live.table.settings().pre_call_checks;
+        Ok(routing::Call {
+            model: self.model,
+            facts: Facts { tags, input_tokens: checks.then_some(self.bytes.len() as u64 / 4) },
+            num_retries: wishes.num_retries,
+            fallbacks,
+            disable_fallbacks: wishes.disable_fallbacks,
+            deadline: self.limits.caller.map(|limit| self.began + limit),
+        })
+    }
+
+    /// Reads health and asks the plan what to do. The snapshot is let go before anything waits.
+    fn next(&self, plan: &mut CallPlan<'_>, failure: Option<&routing::Failure>, trail: &mut Trail) -> Next {
+        let now = self.gateway.clock.now();
+        let snapshot = self.gateway.hub.snapshot();
+        let health = self.live.health_view(&snapshot);
+        let view = View { table: &self.live.table, health: &health, stats: &self.live.stats, retries: None };
+        let attempt = match plan.next(now, fastrand::u64(..), failure, &view) {
+            Step::Try(attempt) => attempt,
+            Step::Wait { until } => return Next::Wait(until),
+            Step::GiveUp(reason) => return Next::GiveUp(reason),
+        };
+        trail.passed_over(now, plan, &attempt, &view, &snapshot);
+        let generation = snapshot.generation(attempt.slot);
+        if !attempt.trial {
+            return Next::Try { attempt, generation, trial: None };
+        }
+        drop(snapshot);
+        match self.gateway.hub.claim_trial(now, attempt.slot, fastrand::u64(..)) {
+            Some(lease) => Next::Try { attempt, generation, trial: Some(lease) },
+            None => {
+                plan.trial_refused();
+                Next::TrialTaken
+            }
+        }
+    }
+
+    async fn attempt(
+        &self,
+        deployment: &Arc<Deployment>,
+        generation: Generation,
+        trial: Option<TrialLease>,
+        plan: &CallPlan<'_>,
+    ) -> Ended {
+        let left = self.limits.caller.map(|limit| (self.began + limit).since(self.gateway.clock.now()));
+        let captured = deployment.target.wildcard.then(|| self.captured(plan)).flatten();
+        let ask = Ask {
+            operation: self.operation,
+            envelope: self.envelope,
+            captured: captured.as_deref(),
+            stream: self.stream,
+            limits: deployment.limits(self.stream, self.limits, left),
+        };
+        let attempt = Attempt::begin(self.gateway, self.live, deployment, generation, trial);
+        attempt::run(attempt, &ask).await
+    }
+
+    /// What the wildcard of the present group took from the name that is served.
+    fn captured(&self, plan: &CallPlan<'_>) -> Option<String> {
+        self.live.table.resolve(plan.model()).ok()?.captures.substitute("*")
+    }
+
+    fn answer(
+        &self,
+        deployment: &Deployment,
+        plan: &CallPlan<'_>,
+        trail: &Trail,
+        status: StatusCode,
+        upstream: &HeaderMap,
+        body: Bytes,
+    ) -> Response<Body> {
+        let mut response = Response::new(Body::from(body));
+        *response.status_mut() = status;
+        *response.headers_mut() = self.served_headers(deployment, plan, trail, upstream);
+        let kind = upstream.get(CONTENT_TYPE).cloned();
+        let kind = kind.unwrap_or(HeaderValue::from_static("application/json"));
+        response.headers_mut().insert(CONTENT_TYPE, kind);
+        response
+    }
+
+    fn stream(
+        &self,
+        deployment: &Deployment,
+        plan: &CallPlan<'_>,
+        trail: &Trail,
+        upstream: &HeaderMap,
+        relay: relay::Relay,
+    ) -> Response<Body> {
+        let mut response = Response::new(Body::Relay(Box::new(relay)));
+        *response.headers_mut() = self.served_headers(deployment, plan, trail, upstream);
+        headers::stream(response.headers_mut());
+        response
+    }
+
+    fn served_headers(
+        &self,
+        deployment: &Deployment,
+        plan: &CallPlan<'_>,
+        trail: &Trail,
+        upstream: &HeaderMap,
+    ) -> HeaderMap {
+        let total = self.gateway.clock.now().since(self.began);
+        let facts = headers::Served {
+            deployment,
+            call_id: &self.call_id,
+            model_group: plan.model(),
+            retries: trail.failures_in(&deployment.model.name),
+            fallbacks: plan.fallbacks_entered(),
+            attempts: trail.failures() + 1,
+            skipped: trail.text(),
+            total,
+        };
+        headers::served(&facts, upstream)
+    }
+
+    fn give_up(
+        &self,
+        reason: GiveUp,
+        last: Option<&LastFailure>,
+        plan: &CallPlan<'_>,
+        trail: &Trail,
+    ) -> ApiError {
+        let mut error = match last {
+            Some(last) => last.failed.to_error(),
+            None => self.refused(reason, plan),
+        };
+        headers::failed(
+            error.headers_mut(),
+            last.map(|last| &*last.deployment),
+            &self.call_id,
+            trail.failures(),
+            trail.text(),
+            last.and_then(|last| last.failed.headers.as_deref()),
+        );
+        error
+    }
+
+    fn refused(&self, reason: GiveUp, plan: &CallPlan<'_>) -> ApiError {
+        if reason == GiveUp::OutOfTime {
+            return refusal::out_of_time();
+        }
+        let now = self.gateway.clock.now();
+        let snapshot = self.gateway.hub.snapshot();
+        let health = self.live.health_view(&snapshot);
+        let view = View { table: &self.live.table, health: &health, stats: &self.live.stats, retries: None };
+        let refusal = plan.refusal(now, &view);
+        refusal::to_error(&refusal, self.model, self.live, now)
+    }
+}
+
+/// The failure that the caller is told of when nothing else works.
+struct LastFailure {
+    failed: Box<Failed>,
+    deployment: Arc<Deployment>,
+}
+
+enum Next {
+    Try { attempt: routing::Attempt, generation: Generation, trial: Option<TrialLease> },
+    TrialTaken,
+    Wait(Timestamp),
+    GiveUp(GiveUp),
+}

@@ -1,0 +1,105 @@
+//! A committed stream on its way to the caller.
+//!
+//! What was held back goes first, then every piece as it comes. If the provider fails now, the caller gets an error
+//! event and no end mark, so that a cut answer cannot be taken for a whole one. Dropping the relay closes the
+//! provider's connection at once.
+
+use std::collections::VecDeque;
+use std::convert::Infallible;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use bytes::{Bytes, BytesMut};
+use haleway_wire::sse;
+use http_body::Frame;
+
+use crate::call::failure::Failed;
+use crate::call::guard::Attempt;
+use crate::call::place::Place;
+use crate::call::stream::{Piece, StreamReader};
+use crate::error::ErrorShape;
+
+/// A committed stream.
+#[derive(Debug)]
+pub struct Relay {
+    held: VecDeque<Bytes>,
+    reader: StreamReader,
+    attempt: Option<Attempt>,
+    shape: ErrorShape,
+    _place: Place,
+}
+
+impl Relay {
+    /// Goes on with `reader` after the pieces `held` back before commitment.
+    pub(crate) fn new(
+        held: VecDeque<Bytes>,
+        reader: StreamReader,
+        attempt: Attempt,
+        shape: ErrorShape,
+        place: Place,
+    ) -> Self {
+        Self { held, reader, attempt: Some(attempt), shape, _place: place }
+    }
+
+    pub(crate) fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        if let Some(bytes) = self.held.pop_front() {
+            return Poll::Ready(Some(Ok(Frame::data(bytes))));
+        }
+        if self.attempt.is_none() {
+            return Poll::Ready(None);
+        }
+        match self.reader.poll_next(cx) {
+            Poll::Pending => Poll::Pending,
+            Poll::Ready(Piece::Bytes { bytes, said }) => {
+                if said && let Some(attempt) = &mut self.attempt {
+                    attempt.output();
+                }
+                Poll::Ready(Some(Ok(Frame::data(bytes))))
+            }
+            Poll::Ready(Piece::End) => {
+                self.succeed();
+                Poll::Ready(None)
+            }
+            Poll::Ready(Piece::Failed(failed, rest)) => {
+                let last = if rest.is_empty() { error_event(&failed, self.shape) } else { rest };
+                self.fail(&failed);
+                Poll::Ready(Some(Ok(Frame::data(last))))
+            }
+        }
+    }
+
+    fn succeed(&mut self) {
+        if let Some(attempt) = self.attempt.take() {
+            attempt.succeed(self.reader.usage());
+        }
+    }
+
+    fn fail(&mut self, failed: &Failed) {
+        if let Some(attempt) = self.attempt.take() {
+            tracing::info!(deployment = %attempt.deployment().id(), class = %failed.class, reason = failed.reason, "stream broke after commitment");
+            attempt.fail(failed).report();
+        }
+    }
+}
+
+impl Drop for Relay {
+    fn drop(&mut self) {
+        // Callers close as soon as they have read the end mark: the answer was whole.
+        if self.reader.complete() {
+            self.succeed();
+        }
+    }
+}
+
+fn error_event(failed: &Failed, shape: ErrorShape) -> Bytes {
+    let mut out = BytesMut::new();
+    let name = match shape {
+        ErrorShape::OpenAi => None,
+        ErrorShape::Anthropic => Some("error"),
+    };
+    sse::write_event(&mut out, name, &failed.to_error().to_json(shape));
+    out.freeze()
+}

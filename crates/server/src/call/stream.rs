@@ -1,0 +1,236 @@
+//! One provider stream, read event by event: what goes to the caller, and what it says about the deployment.
+//!
+//! A stream of the caller's own wire passes as the bytes that came; its events are only looked at. A stream of
+//! another wire is translated event by event. Either way the reader knows three things that matter: whether
+//! anything was said yet, whether the stream came to its proper end, and what went wrong if it did not.
+
+use std::task::{Context, Poll, ready};
+
+use bytes::{Bytes, BytesMut};
+use haleway_health::Class;
+use haleway_providers::{Reply, Step, Translator, is_usage_chunk};
+use haleway_upstream as upstream;
+use haleway_wire::chat::{ChunkFacts, StreamKind, Usage, inspect_event};
+use haleway_wire::sse::{self, Decoder, Event};
+
+use crate::call::failure::Failed;
+use crate::call::judge::Judge;
+
+/// What came next.
+#[derive(Debug)]
+pub(crate) enum Piece {
+    /// Bytes for the caller; `said` when they hold output.
+    Bytes { bytes: Bytes, said: bool },
+    /// The stream ended as it should.
+    End,
+    /// It did not. Any bytes that came with the failure are for the caller all the same.
+    Failed(Box<Failed>, Bytes),
+}
+
+/// A provider stream being read.
+#[derive(Debug)]
+pub(crate) struct StreamReader {
+    upstream: upstream::Relay,
+    decoder: Decoder,
+    shape: Shape,
+    kind: StreamKind,
+    judge: Judge,
+    said: bool,
+    complete: bool,
+    over: bool,
+    usage: Option<Usage>,
+}
+
+#[derive(Debug)]
+enum Shape {
+    Passthrough { strip_usage: bool },
+    Translated { translator: Box<dyn Translator>, chunks: Vec<Bytes> },
+}
+
+impl StreamReader {
+    /// Reads `upstream`, whose answer becomes the caller's as `reply` says.
+    pub(crate) fn new(
+        upstream: upstream::Relay,
+        reply: Reply,
+        strip_usage: bool,
+        kind: StreamKind,
+        judge: Judge,
+    ) -> Self {
+        let shape = match reply {
+            Reply::Passthrough => Shape::Passthrough { strip_usage },
+            Reply::Translated(translator) => Shape::Translated { translator, chunks: Vec::new() },
+        };
+        Self {
+            upstream,
+            decoder: Decoder::new(sse::DEFAULT_LIMIT),
+            shape,
+            kind,
+            judge,
+            said: false,
+            complete: false,
+            over: false,
+            usage: None,
+        }
+    }
+
+    /// Whether the end mark was seen, even if the connection is still open.
+    pub(crate) const fn complete(&self) -> bool {
+        self.complete
+    }
+
+    /// Token counts, when the stream stated them.
+    pub(crate) const fn usage(&self) -> Option<Usage> {
+        self.usage
+    }
+
+    /// The next piece.
+    pub(crate) async fn next(&mut self) -> Piece {
+        std::future::poll_fn(|cx| self.poll_next(cx)).await
+    }
+
+    /// Like [`Self::next`], for callers that are polled themselves.
+    pub(crate) fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Piece> {
+        if self.over {
+            return Poll::Ready(Piece::End);
+        }
+        loop {
+            let piece = match ready!(self.upstream.poll_next(cx)) {
+                Some(Ok(bytes)) => self.take(bytes),
+                None => Some(self.end()),
+                // After the end mark the connection may end as it likes.
+                Some(Err(_)) if self.complete => Some(self.finish(Piece::End)),
+                Some(Err(fault)) => Some(self.failed(Failed::transport(&fault), Bytes::new())),
+            };
+            if let Some(piece) = piece {
+                return Poll::Ready(piece);
+            }
+        }
+    }
+
+    fn take(&mut self, bytes: Bytes) -> Option<Piece> {
+        self.decoder.push(&bytes);
+        let mut out = BytesMut::new();
+        let mut said = false;
+        loop {
+            match self.decoder.next_event() {
+                Ok(Some(event)) => match self.look(&event, &mut out) {
+                    Ok(output) => said |= output,
+                    Err(failed) => {
+                        let rest = if self.forwards_whole() { bytes } else { out.freeze() };
+                        return Some(self.failed(*failed, rest));
+                    }
+                },
+                Ok(None) => break,
+                Err(error) => {
+                    let failed = Failed::own(Class::MalformedResponse, "event_too_large", error.to_string());
+                    return Some(self.failed(failed, Bytes::new()));
+                }
+            }
+        }
+        if said {
+            self.said = true;
+            self.upstream.output_seen();
+        }
+        let bytes = if self.forwards_whole() { bytes } else { out.freeze() };
+        (!bytes.is_empty()).then_some(Piece::Bytes { bytes, said })
+    }
+
+    /// Whether bytes pass as they came, cut where the network cut them.
+    const fn forwards_whole(&self) -> bool {
+        matches!(self.shape, Shape::Passthrough { strip_usage: false })
+    }
+
+    /// Looks at one event; writes what the caller gets to `out` unless bytes pass whole. Answers whether it says
+    /// something.
+    fn look(&mut self, event: &Event, out: &mut BytesMut) -> Result<bool, Box<Failed>> {
+        match &mut self.shape {
+            Shape::Passthrough { strip_usage } => {
+                if event.is_blank() {
+                    if *strip_usage {
+                        out.extend_from_slice(&event.raw);
+                    }
+                    return Ok(false);
+                }
+                let facts = inspect_event(self.kind, &event.data);
+                let stripped = *strip_usage && is_usage_chunk(&event.data);
+                if *strip_usage && !stripped {
+                    out.extend_from_slice(&event.raw);
+                }
+                self.note(&facts, &event.data)
+            }
+            Shape::Translated { translator, chunks } => {
+                chunks.clear();
+                let step = translator.event(event.name(), &event.data, chunks);
+                let chunks = std::mem::take(chunks);
+                let mut said = false;
+                for chunk in &chunks {
+                    sse::write_event(out, None, chunk);
+                    said |= self.note(&inspect_event(StreamKind::Chat, chunk), chunk)?;
+                }
+                match step {
+                    Step::More => {}
+                    Step::Done => {
+                        out.extend_from_slice(sse::DONE);
+                        self.complete = true;
+                    }
+                    Step::Failed(body) => return Err(Box::new(self.judge.error_event(&body).failed)),
+                    Step::Malformed(message) => {
+                        return Err(Box::new(Failed::own(Class::MalformedResponse, "bad_event", message)));
+                    }
+                }
+                Ok(said)
+            }
+        }
+    }
+
+    fn note(&mut self, facts: &ChunkFacts, data: &[u8]) -> Result<bool, Box<Failed>> {
+        if let Some(usage) = facts.usage {
+            self.usage = Some(usage);
+        }
+        if facts.error || facts.finish.is_some_and(|finish| finish.is_failure()) {
+            return Err(Box::new(self.judge.error_event(data).failed));
+        }
+        if facts.malformed && !self.said {
+            return Err(Box::new(Failed::own(
+                Class::MalformedResponse,
+                "bad_event",
+                "the stream does not hold the promised events",
+            )));
+        }
+        self.complete |= facts.is_done || facts.finish.is_some();
+        Ok(facts.has_output)
+    }
+
+    fn end(&mut self) -> Piece {
+        if let Some(event) = self.decoder.finish() {
+            let mut out = BytesMut::new();
+            if let Err(failed) = self.look(&event, &mut out) {
+                return self.failed(*failed, Bytes::new());
+            }
+            if !out.is_empty() {
+                // The rest is for the caller; the end comes with the next call.
+                return Piece::Bytes { bytes: out.freeze(), said: false };
+            }
+        }
+        if self.complete {
+            return self.finish(Piece::End);
+        }
+        let failed = if self.upstream.received() == 0 {
+            Failed::own(Class::MalformedResponse, "empty_stream", "the stream was empty")
+        } else if self.said {
+            Failed::own(Class::Connection, "stream_cut", "the stream ended before it was complete")
+        } else {
+            Failed::own(Class::MalformedResponse, "no_output", "the stream ended without any output")
+        };
+        self.failed(failed, Bytes::new())
+    }
+
+    fn failed(&mut self, failed: Failed, rest: Bytes) -> Piece {
+        self.finish(Piece::Failed(Box::new(failed), rest))
+    }
+
+    fn finish(&mut self, piece: Piece) -> Piece {
+        self.over = true;
+        piece
+    }
+}

@@ -1,0 +1,110 @@
+//! One deployment, ready to be called: where to, over which pool, within which deadlines, under which names.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use haleway_config::Model;
+use haleway_health::Slot;
+use haleway_telemetry::DeploymentMetrics;
+use haleway_providers::Target;
+use haleway_upstream::{Deadlines, Upstream};
+use http::HeaderValue;
+
+/// One deployment of the running configuration.
+#[derive(Debug)]
+pub struct Deployment {
+    /// Its place in the process's tables.
+    pub slot: Slot,
+    /// Its entry in the configuration.
+    pub model: Model,
+    /// Where its calls go.
+    pub target: Target,
+    /// Its pool of connections.
+    pub upstream: Upstream,
+    /// Header values that name it in every response.
+    pub names: Names,
+    /// Its series.
+    pub metrics: Arc<DeploymentMetrics>,
+}
+
+/// Header values that name a deployment, made once.
+#[derive(Debug)]
+pub struct Names {
+    /// `x-litellm-model-id`
+    pub id: HeaderValue,
+    /// `x-litellm-model-name`
+    pub model: HeaderValue,
+    /// `x-litellm-model-api-base`
+    pub api_base: HeaderValue,
+}
+
+impl Names {
+    /// The names of `model`, resolved to `target`.
+    pub fn new(model: &Model, target: &Target) -> Self {
+        Self {
+            id: header_value(&model.id),
+            model: header_value(&target.full_model),
+            api_base: header_value(&target.api_base),
+        }
+    }
+}
+
+/// A header value of `text`; what a header cannot carry becomes `?`.
+pub(crate) fn header_value(text: &str) -> HeaderValue {
+    HeaderValue::from_str(text).unwrap_or_else(|_| {
+        let clean: String = text.chars().map(|c| if c.is_ascii_graphic() || c == ' ' { c } else { '?' }).collect();
+        HeaderValue::from_str(&clean).unwrap_or(HeaderValue::from_static("?"))
+    })
+}
+
+/// Limits of one call that the router and the caller set.
+#[derive(Debug, Clone, Copy)]
+pub struct CallLimits {
+    /// `router_settings.timeout` or `request_timeout`.
+    pub timeout: Duration,
+    /// `router_settings.stream_timeout`.
+    pub stream_timeout: Option<Duration>,
+    /// What the caller asked for in `x-litellm-timeout`.
+    pub caller: Option<Duration>,
+}
+
+/// The deadlines of one attempt, and whether the caller's own is the one that ends it.
+#[derive(Debug, Clone, Copy)]
+pub struct AttemptLimits {
+    /// For the transport.
+    pub deadlines: Deadlines,
+    /// A timeout of the whole call is the caller's, so it says nothing about the deployment.
+    pub by_caller: bool,
+}
+
+impl Deployment {
+    /// Its id.
+    pub fn id(&self) -> &Arc<str> {
+        &self.model.id
+    }
+
+    /// The deadlines of an attempt that may take what is `left` of the call's time.
+    pub fn limits(&self, stream: bool, limits: CallLimits, left: Option<Duration>) -> AttemptLimits {
+        let params = &self.model.params;
+        let own = params.timeout.unwrap_or(limits.timeout);
+        let streamed = params.stream_timeout.or(limits.stream_timeout);
+        let caller = match (limits.caller, left) {
+            (Some(_), Some(left)) => Some(left),
+            (caller, _) => caller,
+        };
+        let by_caller = caller.is_some_and(|caller| caller < own);
+        let total = caller.map_or(own, |caller| caller.min(own));
+        let health = &self.model.health.stream;
+        let deadlines = if stream {
+            Deadlines {
+                first_token: Some(streamed.unwrap_or(health.first_token).min(total)),
+                gap: Some(health.gap.min(streamed.unwrap_or(own))),
+                total: by_caller.then_some(total),
+                ..Deadlines::default()
+            }
+        } else {
+            Deadlines::total(total)
+        };
+        AttemptLimits { deadlines, by_caller }
+    }
+}

@@ -1,0 +1,251 @@
+//! Every refusal and failure that a caller sees, and the one place that turns it into HTTP.
+//!
+//! The shape is LiteLLM's: `{"error":{"message","type","param","code"}}` with `code` a string, to which
+//! `class` is added: a stable word for the cause, the same that metrics and explanations use. Messages say what
+//! the caller can do; they never carry configuration, keys or upstream addresses.
+
+use std::borrow::Cow;
+use std::time::Duration;
+
+use http::header::{CONTENT_TYPE, RETRY_AFTER};
+use http::{HeaderMap, HeaderValue, Response, StatusCode};
+use serde::Serialize;
+
+use crate::body::Body;
+
+/// A refusal or failure on its way to the caller.
+#[derive(Debug, Clone)]
+pub struct ApiError {
+    status: StatusCode,
+    kind: Cow<'static, str>,
+    class: &'static str,
+    message: String,
+    param: Option<&'static str>,
+    code: Option<Cow<'static, str>>,
+    retry_after: Option<Duration>,
+    headers: HeaderMap,
+    detail: Option<serde_json::Value>,
+}
+
+/// Which error shape the caller's client understands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ErrorShape {
+    /// `{"error":{…}}`
+    OpenAi,
+    /// `{"type":"error","error":{…}}`
+    Anthropic,
+}
+
+#[derive(Serialize)]
+struct OpenAiError<'a> {
+    error: OpenAiErrorInner<'a>,
+}
+
+#[derive(Serialize)]
+struct OpenAiErrorInner<'a> {
+    message: &'a str,
+    #[serde(rename = "type")]
+    kind: &'a str,
+    param: Option<&'a str>,
+    code: &'a str,
+    class: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    haleway: Option<&'a serde_json::Value>,
+}
+
+#[derive(Serialize)]
+struct AnthropicError<'a> {
+    #[serde(rename = "type")]
+    outer: &'static str,
+    error: AnthropicErrorInner<'a>,
+}
+
+#[derive(Serialize)]
+struct AnthropicErrorInner<'a> {
+    #[serde(rename = "type")]
+    kind: &'a str,
+    message: &'a str,
+}
+
+impl ApiError {
+    /// An error of `kind` (LiteLLM's `type`) and `class` (ours).
+    pub fn new(
+        status: StatusCode,
+        kind: impl Into<Cow<'static, str>>,
+        class: &'static str,
+        message: impl Into<String>,
+    ) -> Self {
+        Self {
+            status,
+            kind: kind.into(),
+            class,
+            message: message.into(),
+            param: None,
+            code: None,
+            retry_after: None,
+            headers: HeaderMap::new(),
+            detail: None,
+        }
+    }
+
+    /// 400: the request itself is wrong.
+    pub fn invalid(message: impl Into<String>, param: Option<&'static str>) -> Self {
+        let mut error = Self::new(StatusCode::BAD_REQUEST, "invalid_request_error", "bad_request", message);
+        error.param = param;
+        error
+    }
+
+    /// 401: no key, or not a valid one.
+    pub fn unauthorized(message: impl Into<String>) -> Self {
+        Self::new(StatusCode::UNAUTHORIZED, "auth_error", "gateway_auth", message)
+    }
+
+    /// 403: the key may not do this.
+    pub fn forbidden(message: impl Into<String>) -> Self {
+        Self::new(StatusCode::FORBIDDEN, "auth_error", "not_allowed", message)
+    }
+
+    /// 413: the body is larger than the gateway accepts.
+    pub fn too_large(limit: usize) -> Self {
+        let mut error = Self::new(
+            StatusCode::PAYLOAD_TOO_LARGE,
+            "invalid_request_error",
+            "body_too_large",
+            format!("The request body is larger than {limit} bytes (general_settings.max_request_size_mb)."),
+        );
+        error.param = Some("request_body");
+        error
+    }
+
+    /// 500: a fault of the gateway itself.
+    pub fn internal(message: impl Into<String>) -> Self {
+        Self::new(StatusCode::INTERNAL_SERVER_ERROR, "internal_server_error", "local", message)
+    }
+
+    /// Sets `error.code`; without it the code is the status.
+    #[must_use]
+    pub fn with_code(mut self, code: impl Into<Cow<'static, str>>) -> Self {
+        self.code = Some(code.into());
+        self
+    }
+
+    /// Tells the caller when to come back.
+    #[must_use]
+    pub fn with_retry_after(mut self, wait: Option<Duration>) -> Self {
+        self.retry_after = wait;
+        self
+    }
+
+    /// Adds machine-readable detail under `error.haleway`.
+    #[must_use]
+    pub fn with_detail(mut self, detail: serde_json::Value) -> Self {
+        self.detail = Some(detail);
+        self
+    }
+
+    /// Names the member of the request at fault.
+    pub(crate) fn set_param(&mut self, param: &'static str) {
+        self.param = Some(param);
+    }
+
+    /// Headers to send along.
+    pub fn headers_mut(&mut self) -> &mut HeaderMap {
+        &mut self.headers
+    }
+
+    /// The HTTP status.
+    pub fn status(&self) -> u16 {
+        self.status.as_u16()
+    }
+
+    /// The stable word for the cause.
+    pub fn class(&self) -> &'static str {
+        self.class
+    }
+
+    /// The text for the caller.
+    pub fn message(&self) -> &str {
+        &self.message
+    }
+
+    /// The body in the shape that the caller's client understands.
+    pub fn to_json(&self, shape: ErrorShape) -> Vec<u8> {
+        let encoded = match shape {
+            ErrorShape::OpenAi => {
+                let code: Cow<'_, str> =
+                    self.code.as_deref().map_or_else(|| self.status.as_str().to_owned().into(), Cow::Borrowed);
+                serde_json::to_vec(&OpenAiError {
+                    error: OpenAiErrorInner {
+                        message: &self.message,
+                        kind: &self.kind,
+                        param: self.param,
+                        code: &code,
+                        class: self.class,
+                        haleway: self.detail.as_ref(),
+                    },
+                })
+            }
+            ErrorShape::Anthropic => serde_json::to_vec(&AnthropicError {
+                outer: "error",
+                error: AnthropicErrorInner { kind: anthropic_kind(self.status), message: &self.message },
+            }),
+        };
+        encoded.unwrap_or_default()
+    }
+
+    /// The whole response.
+    pub fn into_response(self, shape: ErrorShape) -> Response<Body> {
+        let mut response = Response::new(Body::from(self.to_json(shape)));
+        *response.status_mut() = self.status;
+        *response.headers_mut() = self.headers;
+        let headers = response.headers_mut();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        if let Some(wait) = self.retry_after {
+            headers.insert(RETRY_AFTER, HeaderValue::from(whole_seconds(wait)));
+        }
+        response
+    }
+}
+
+/// Seconds for `Retry-After`: rounded up, at least 1, because 0 invites a caller back at once.
+fn whole_seconds(wait: Duration) -> u64 {
+    wait.as_millis().div_ceil(1000).max(1).try_into().unwrap_or(u64::MAX)
+}
+
+fn anthropic_kind(status: StatusCode) -> &'static str {
+    match status.as_u16() {
+        400 | 413 | 422 => "invalid_request_error",
+        401 => "authentication_error",
+        402 => "billing_error",
+        403 => "permission_error",
+        404 => "not_found_error",
+        429 => "rate_limit_error",
+        529 => "overloaded_error",
+        _ => "api_error",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_openai_shape_is_litellms_with_a_class() {
+        let error = ApiError::invalid("no", Some("messages"));
+        let json: serde_json::Value = serde_json::from_slice(&error.to_json(ErrorShape::OpenAi)).unwrap();
+        assert_eq!(
+            json,
+            serde_json::json!({"error": {"message": "no", "type": "invalid_request_error", "param": "messages", "code": "400", "class": "bad_request"}})
+        );
+    }
+
+    #[test]
+    fn retry_after_is_rounded_up_and_never_zero() {
+        for (millis, header) in [(0, "1"), (1, "1"), (1000, "1"), (1001, "2"), (12_000, "12")] {
+            let response = ApiError::internal("x")
+                .with_retry_after(Some(Duration::from_millis(millis)))
+                .into_response(ErrorShape::OpenAi);
+            assert_eq!(response.headers()[RETRY_AFTER], header);
+        }
+    }
+}

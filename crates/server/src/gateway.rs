@@ -1,0 +1,101 @@
+//! The running gateway: what a request needs to be served, in one value.
+//!
+//! [`Live`] is everything that follows from the configuration; a request loads it once and keeps it, so that a
+//! change of configuration never shows in the middle of a call. Everything else outlives configurations.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
+
+use arc_swap::ArcSwap;
+use haleway_config::Config;
+use haleway_fleet::FleetHandle;
+use haleway_health as health;
+use haleway_health::{Hub, Slot, Snapshot};
+use haleway_routing::{StatsTable, Table};
+use haleway_telemetry::{GroupMetrics, Metrics};
+use haleway_upstream::Network;
+use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::auth::KeyCheck;
+use crate::clock::Clock;
+use crate::deployment::{CallLimits, Deployment};
+use crate::prober::Reports;
+use crate::view::HealthView;
+
+/// Everything that follows from the configuration.
+#[derive(Debug)]
+pub struct Live {
+    /// The configuration itself.
+    pub config: Config,
+    /// Which deployments may serve a call.
+    pub table: Table,
+    /// Deployments by slot; a removed one leaves a hole.
+    pub deployments: Vec<Option<Arc<Deployment>>>,
+    /// The health core's number of each of routing's groups.
+    pub health_groups: Vec<health::GroupIx>,
+    /// The series of each of routing's groups.
+    pub group_metrics: Vec<Arc<GroupMetrics>>,
+    /// Whether a group waits for the soonest return instead of refusing.
+    pub waits: Vec<bool>,
+    /// Load and speed, shared with the configurations before and after.
+    pub stats: StatsTable,
+    /// Who may call.
+    pub keys: KeyCheck,
+    /// Time limits of calls.
+    pub limits: CallLimits,
+    /// Longest request body in bytes.
+    pub max_body: usize,
+    /// Requests served at once; `None` = no limit.
+    pub max_parallel: Option<usize>,
+}
+
+impl Live {
+    /// The deployment in `slot`.
+    pub fn deployment(&self, slot: Slot) -> Option<&Arc<Deployment>> {
+        self.deployments.get(slot.0 as usize)?.as_ref()
+    }
+
+    /// Every deployment, in the order of their slots.
+    pub fn each(&self) -> impl Iterator<Item = &Arc<Deployment>> {
+        self.deployments.iter().flatten()
+    }
+
+    /// `snapshot` as routing reads it.
+    pub(crate) fn health_view<'a>(&'a self, snapshot: &'a Snapshot) -> HealthView<'a> {
+        HealthView { snapshot, groups: &self.health_groups, waits: &self.waits }
+    }
+
+    /// The deployment with this id.
+    pub fn find(&self, id: &str) -> Option<&Arc<Deployment>> {
+        self.each().find(|deployment| **deployment.id() == *id)
+    }
+}
+
+/// The running gateway.
+#[derive(Debug)]
+pub struct Gateway {
+    /// What follows from the configuration.
+    pub live: ArcSwap<Live>,
+    /// Health of every deployment.
+    pub hub: Hub,
+    /// Who may probe now.
+    pub fleet: FleetHandle,
+    /// What probes found, for `/health`.
+    pub reports: Reports,
+    /// Counts and gauges.
+    pub metrics: Metrics,
+    /// How connections are opened.
+    pub network: Network,
+    /// The clock.
+    pub clock: Clock,
+    /// Model calls being served.
+    pub in_flight: AtomicUsize,
+    /// Background tasks.
+    pub tasks: TaskTracker,
+    /// Begins shutdown.
+    pub shutdown: CancellationToken,
+    /// Wakes the prober when something changed that it should know at once.
+    pub wake_prober: Notify,
+}

@@ -1,0 +1,241 @@
+//! One probe: permit, request, judgement, evidence. No other code sends a probe.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use haleway_fleet::{Ask, Claim, Fleet, Grant, Permit};
+use haleway_health::{Class, Depth, Outcome, ProbeEnd, ProbeJob, Source, Timestamp};
+use haleway_providers::{CannotProbe, Judgement, Probe, ProbeAnswer, ProbeMemory, judge};
+use haleway_telemetry::ProbeVerdict;
+use haleway_upstream::{Connection, Deadlines, Fault};
+use http::HeaderMap;
+use tokio::time::Instant;
+
+use super::not_before;
+use super::reports::{Report, Verdict};
+use crate::call::failure::Failed;
+use crate::deployment::Deployment;
+use crate::gateway::Gateway;
+
+/// Largest answer of a probe that is read, in bytes.
+const ANSWER_LIMIT: usize = 8 * 1024 * 1024;
+/// Every n-th probe opens a connection of its own, so that it sees what a new client would.
+const FRESH_EVERY: u64 = 5;
+/// Between two on-demand probes of one deployment lies at least this much.
+const ON_DEMAND_GAP: Duration = Duration::from_secs(1);
+
+/// How an on-demand probe ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum OnDemand {
+    /// It was sent; the report is the latest.
+    Probed,
+    /// A probe was sent so recently that no permit is to be had; the report of that one is the latest.
+    TooSoon,
+    /// No probe can be built.
+    Impossible(CannotProbe),
+}
+
+/// What a probe showed.
+struct Found {
+    sent_at: Timestamp,
+    latency: Duration,
+    judgement: Judgement,
+    headers: HeaderMap,
+}
+
+/// Runs a planned probe.
+pub(super) async fn planned(gateway: &Arc<Gateway>, job: &ProbeJob) -> ProbeEnd {
+    let live = gateway.live.load_full();
+    let Some(deployment) = live.deployment(job.slot) else { return ProbeEnd::NoEvidence };
+    let permit = match claim(gateway, deployment, job.min_gap, job.timeout).await {
+        Claim::Granted(permit) => permit,
+        Claim::Wait(until) => return ProbeEnd::Postponed(not_before(gateway.clock.now(), until)),
+    };
+    match send(gateway, deployment, permit, job.timeout).await {
+        Ok((found, grant)) => {
+            let now = gateway.clock.now();
+            let verdict = found.verdict();
+            let outcome = found.outcome(job);
+            gateway.note(deployment, found);
+            match (gateway.fleet.commit(now, &grant).await, outcome) {
+                (Ok(()), Some(outcome)) => {
+                    deployment.metrics.probed(verdict, 0);
+                    ProbeEnd::Verdict(outcome)
+                }
+                (Ok(()), None) => ProbeEnd::NoEvidence,
+                (Err(stale), _) => {
+                    tracing::debug!(deployment = %deployment.id(), error = %stale, "verdict dropped");
+                    ProbeEnd::NoEvidence
+                }
+            }
+        }
+        Err(Unsent::Impossible(cannot)) => {
+            gateway.reports.cannot(job.slot, gateway.clock.now(), &cannot);
+            ProbeEnd::NoEvidence
+        }
+        Err(Unsent::TooLate) => ProbeEnd::NoEvidence,
+    }
+}
+
+/// Probes one deployment now, for an operator or a live `/health`.
+pub async fn probe_now(gateway: &Arc<Gateway>, deployment: &Arc<Deployment>) -> OnDemand {
+    let timeout = deployment.model.probe.map_or(DEFAULT_TIMEOUT, |probe| probe.timeout);
+    let generation = gateway.hub.generation(deployment.slot);
+    let Claim::Granted(permit) = claim(gateway, deployment, ON_DEMAND_GAP, timeout).await else {
+        return OnDemand::TooSoon;
+    };
+    match send(gateway, deployment, permit, timeout).await {
+        Ok((found, grant)) => {
+            let now = gateway.clock.now();
+            let outcome = found.evidence(Source::Probe, generation);
+            deployment.metrics.probed(found.verdict(), 0);
+            gateway.note(deployment, found);
+            if let (Ok(()), Some(outcome)) = (gateway.fleet.commit(now, &grant).await, outcome) {
+                gateway.hub.report(now, deployment.slot, &outcome);
+            }
+            OnDemand::Probed
+        }
+        Err(Unsent::Impossible(cannot)) => {
+            gateway.reports.cannot(deployment.slot, gateway.clock.now(), &cannot);
+            OnDemand::Impossible(cannot)
+        }
+        Err(Unsent::TooLate) => OnDemand::TooSoon,
+    }
+}
+
+/// LiteLLM's `HEALTH_CHECK_TIMEOUT_SECONDS`, for deployments that are not probed in the background.
+const DEFAULT_TIMEOUT: Duration = Duration::from_secs(60);
+
+async fn claim(gateway: &Gateway, deployment: &Deployment, gap: Duration, timeout: Duration) -> Claim {
+    let ask = Ask { deployment: deployment.id(), interval: gap, hold: timeout + Duration::from_secs(5) };
+    gateway.fleet.claim(gateway.clock.now(), &ask).await
+}
+
+enum Unsent {
+    Impossible(CannotProbe),
+    TooLate,
+}
+
+/// Uses up `permit`: at most one request, and one more when the first taught how to ask.
+async fn send(
+    gateway: &Gateway,
+    deployment: &Deployment,
+    permit: Permit,
+    timeout: Duration,
+) -> Result<(Found, Grant), Unsent> {
+    let mut memory = gateway.reports.memory(deployment.slot);
+    let probe = build(deployment, &memory).map_err(Unsent::Impossible)?;
+    let sent_at = gateway.clock.now();
+    let grant = permit.redeem(sent_at).map_err(|_| Unsent::TooLate)?;
+    let connection =
+        if grant.seq().is_multiple_of(FRESH_EVERY) { Connection::Fresh } else { Connection::Pooled };
+    let until = Instant::now() + timeout;
+    let mut found = exchange(gateway, deployment, probe, connection, until, &mut memory).await;
+    if let Judgement::Repair(lesson) = found.judgement {
+        tracing::debug!(deployment = %deployment.id(), lesson, "probe repaired");
+        let repaired = build(deployment, &memory).map_err(Unsent::Impossible)?.repaired();
+        found = exchange(gateway, deployment, repaired, Connection::Pooled, until, &mut memory).await;
+    }
+    gateway.reports.remember(deployment.slot, memory);
+    Ok((found, grant))
+}
+
+fn build(deployment: &Deployment, memory: &ProbeMemory) -> Result<Probe, CannotProbe> {
+    let target = &deployment.target;
+    target.probe(target.mode, &deployment.model.info.probe, memory, fastrand::u64(..))
+}
+
+async fn exchange(
+    gateway: &Gateway,
+    deployment: &Deployment,
+    probe: Probe,
+    connection: Connection,
+    until: Instant,
+    memory: &mut ProbeMemory,
+) -> Found {
+    let sent_at = gateway.clock.now();
+    let expect = probe.expect;
+    let (request, _, _) = probe.call.into_request();
+    let left = until.saturating_duration_since(Instant::now());
+    let answer = async {
+        let reply = deployment.upstream.send(request, Deadlines::total(left), connection).await?;
+        let (status, headers, mut body) = reply.into_relay();
+        let mut read = BytesMut::new();
+        while let Some(bytes) = body.next().await.transpose()? {
+            read.extend_from_slice(&bytes);
+            if expect.enough(&deployment.target, &read) || read.len() > ANSWER_LIMIT {
+                break;
+            }
+        }
+        Ok::<_, Fault>((status.as_u16(), headers, read.freeze()))
+    };
+    let result: Result<(u16, HeaderMap, Bytes), Fault> = answer.await;
+    let now = gateway.clock.now();
+    let latency = now.since(sent_at);
+    match result {
+        Ok((status, headers, body)) => {
+            let answer = ProbeAnswer { status, headers: &headers, body: &body, now_ms: now.as_millis() };
+            let judgement = judge(&deployment.target, &expect, &answer, memory);
+            Found { sent_at, latency, judgement, headers }
+        }
+        Err(fault) => {
+            let failed = Failed::transport(&fault);
+            Found { sent_at, latency, judgement: failed.into_judgement(), headers: HeaderMap::new() }
+        }
+    }
+}
+
+impl Found {
+    fn verdict(&self) -> ProbeVerdict {
+        match &self.judgement {
+            Judgement::Healthy { degraded: None } => ProbeVerdict::Healthy,
+            Judgement::Healthy { degraded: Some(_) } => ProbeVerdict::Degraded,
+            Judgement::Unhealthy(_) => ProbeVerdict::Unhealthy,
+            Judgement::Repair(_) | Judgement::Unknown(_) => ProbeVerdict::Unknown,
+        }
+    }
+
+    fn outcome(&self, job: &ProbeJob) -> Option<Outcome> {
+        let source = if job.trial.is_some() { Source::Trial } else { Source::Probe };
+        let generation = job.trial.as_ref().map_or(job.generation, |lease| lease.generation);
+        let mut outcome = self.evidence(source, generation)?;
+        outcome.trial = job.trial.as_ref().map(|lease| lease.id);
+        Some(outcome)
+    }
+
+    fn evidence(&self, source: Source, generation: haleway_health::Generation) -> Option<Outcome> {
+        let mut outcome = Outcome::new(Class::Ok, source, self.sent_at, generation);
+        outcome.depth = Depth::Generation;
+        outcome.latency = self.latency;
+        match &self.judgement {
+            Judgement::Healthy { .. } => outcome.status = 200,
+            Judgement::Unhealthy(finding) => {
+                outcome.class = finding.class;
+                outcome.scope = finding.scope;
+                outcome.reason = finding.reason;
+                outcome.status = finding.status;
+                outcome.retry_after = finding.retry_after;
+            }
+            // A second repair is not made; what it would have shown is not known.
+            Judgement::Repair(_) | Judgement::Unknown(_) => return None,
+        }
+        Some(outcome)
+    }
+}
+
+impl Gateway {
+    /// Keeps what a probe showed, for `/health`.
+    fn note(&self, deployment: &Deployment, found: Found) {
+        let verdict = match found.judgement {
+            Judgement::Healthy { degraded } => Verdict::Healthy { degraded },
+            Judgement::Unhealthy(finding) => Verdict::Unhealthy(finding),
+            Judgement::Unknown(finding) => {
+                Verdict::Unknown { code: finding.class.as_str(), message: finding.message }
+            }
+            Judgement::Repair(lesson) => Verdict::Unknown { code: lesson, message: String::new() },
+        };
+        let report = Report::new(verdict, found.sent_at, found.latency, &found.headers);
+        self.reports.put(deployment.slot, report);
+    }
+}

@@ -1,0 +1,149 @@
+//! The gateway's own routes: every deployment's verdict with its evidence, why a group is as it is, and an operator's
+//! hand on a deployment.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Json;
+use axum::body::Bytes;
+use axum::extract::{Path, Query, State};
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::{IntoResponse, Response};
+use haleway_health::{Operator, Timestamp};
+use serde::Deserialize;
+use serde_json::json;
+
+use super::{Detail, PageError, Shared};
+use crate::error::ApiError;
+use crate::gateway::Gateway;
+use crate::prober::{self, OnDemand};
+
+/// `GET /haleway/deployments`
+pub(super) async fn deployments(State(gateway): Shared, headers: HeaderMap) -> Result<Response, PageError> {
+    gateway.live.load().keys.admit(&headers)?;
+    let now = gateway.clock.now();
+    Ok(Json(json!({"deployments": gateway.hub.details(now)})).into_response())
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct ExplainQuery {
+    model: String,
+}
+
+/// `GET /haleway/explain?model=`
+pub(super) async fn explain(
+    State(gateway): Shared,
+    Query(query): Query<ExplainQuery>,
+    headers: HeaderMap,
+) -> Result<Response, PageError> {
+    let live = gateway.live.load_full();
+    live.keys.admit(&headers)?;
+    let Ok(found) = live.table.resolve(&query.model) else {
+        return Ok(Detail(StatusCode::NOT_FOUND, format!("no model answers to {:?}", query.model)).into_response());
+    };
+    let now = gateway.clock.now();
+    let snapshot = gateway.hub.snapshot();
+    let group = live.health_groups.get(found.group.0 as usize).and_then(|ix| snapshot.group(*ix));
+    let deployments: Vec<_> = live
+        .table
+        .slots(found.group)
+        .filter_map(|slot| {
+            let detail = gateway.hub.detail(slot, now)?;
+            let entry = snapshot.entry(slot);
+            Some(json!({
+                "id": detail.id,
+                "state": detail.state,
+                "usable": entry.rank.as_str(),
+                "only_by_rule_of_group": entry.spared(),
+                "weight": detail.weight,
+                "cause": detail.cause,
+                "until": detail.until,
+                "explanation": detail.explanation,
+            }))
+        })
+        .collect();
+    Ok(Json(json!({
+        "model": query.model,
+        "model_group": live.table.group_name(found.group),
+        "strategy": live.table.settings().strategy.as_str(),
+        "panic": group.map(|group| group.panic.as_str()),
+        "panic_reason": group.map(|group| group.reason.as_str()),
+        "soonest_return": group.and_then(|group| group.soonest_return).map(rfc3339),
+        "has_fallback": live.table.has_fallback(found.group),
+        "deployments": deployments,
+    }))
+    .into_response())
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct CommandBody {
+    /// How long the operator's state lasts, in seconds; for good when absent.
+    seconds: Option<f64>,
+    reason: Option<String>,
+}
+
+/// `POST /haleway/deployments/{id}/{command}`
+pub(super) async fn command(
+    State(gateway): Shared,
+    Path((id, command)): Path<(String, String)>,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Result<Response, PageError> {
+    let live = gateway.live.load_full();
+    live.keys.admit_admin(&headers)?;
+    let Some(deployment) = live.find(&id) else {
+        return Ok(Detail(StatusCode::NOT_FOUND, format!("Model with ID {id} not found")).into_response());
+    };
+    if command == "probe" {
+        return Ok(probe(&gateway, deployment).await);
+    }
+    let operator = match command.as_str() {
+        "drain" => Operator::Drain,
+        "disable" => Operator::Disable,
+        "enable" => Operator::Enable,
+        "force-up" => Operator::ForceUp,
+        "reset" => Operator::Reset,
+        _ => {
+            let known = "drain, disable, enable, force-up, reset, probe";
+            return Ok(Detail(StatusCode::NOT_FOUND, format!("no command {command:?}; there are {known}")).into_response());
+        }
+    };
+    let body: CommandBody = if body.is_empty() {
+        CommandBody::default()
+    } else {
+        serde_json::from_slice(&body).map_err(|error| ApiError::invalid(format!("Invalid JSON payload: {error}"), None))?
+    };
+    let now = gateway.clock.now();
+    let span = body.seconds.map(|seconds| {
+        Duration::try_from_secs_f64(seconds).map_err(|_| ApiError::invalid("'seconds' must be positive.", Some("seconds")))
+    });
+    let until = span.transpose()?.map(|span| now + span);
+    gateway.hub.operator(now, deployment.slot, operator, until, body.reason.as_deref().unwrap_or(""));
+    gateway.wake_prober.notify_one();
+    tracing::info!(deployment = %deployment.id(), command, "operator");
+    Ok(Json(json!({"deployment": gateway.hub.detail(deployment.slot, now)})).into_response())
+}
+
+async fn probe(gateway: &Arc<Gateway>, deployment: &Arc<crate::deployment::Deployment>) -> Response {
+    let ended = prober::probe_now(gateway, deployment).await;
+    let word = match &ended {
+        OnDemand::Probed => "probed",
+        OnDemand::TooSoon => "too_soon",
+        OnDemand::Impossible(_) => "impossible",
+    };
+    let reason = match ended {
+        OnDemand::Impossible(cannot) => Some(cannot.message),
+        OnDemand::Probed | OnDemand::TooSoon => None,
+    };
+    let detail = gateway.hub.detail(deployment.slot, gateway.clock.now());
+    Json(json!({"probe": word, "reason": reason, "deployment": detail})).into_response()
+}
+
+/// A timestamp as RFC 3339 in UTC, to the millisecond.
+pub(crate) fn rfc3339(at: Timestamp) -> String {
+    i64::try_from(at.as_millis())
+        .ok()
+        .and_then(|millis| jiff::Timestamp::from_millisecond(millis).ok())
+        .map_or_else(String::new, |at| format!("{at:.3}"))
+}
