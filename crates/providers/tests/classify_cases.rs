@@ -108,3 +108,46 @@ fn every_error_case_has_its_class_and_consequence() {
         .collect();
     assert!(wrong.is_empty(), "{} differences:\n{}", wrong.len(), wrong.join("\n"));
 }
+
+#[test]
+fn other_words_shapes_and_places_have_the_same_classes() {
+    let cases = read("error-variations.json");
+    let cases = cases["cases"].as_array().unwrap();
+    assert!(cases.len() >= 60, "only {} cases", cases.len());
+    let mut wrong = Vec::new();
+    for case in cases {
+        let named = serde_json::json!({
+            "provider": case[0], "mode": case[1], "status": case[2], "headers": case[3], "body": case[4],
+        });
+        let fault = run(&named);
+        if case[5] != fault.class.as_str() {
+            wrong.push(format!("{} instead of {case}", fault.class));
+        }
+    }
+    assert!(wrong.is_empty(), "{} differences:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+/// The statuses of a user's report, with what the manual promises for each: who is blamed, is it counted, does
+/// another deployment get the request.
+#[test]
+fn d23_statuses_that_nobody_listed_follow_the_documented_default() {
+    for (status, failed_over, blamed) in [
+        (424, true, true),
+        (498, true, true),
+        (520, true, true),
+        (522, true, true),
+        (524, true, true),
+        (530, true, true),
+        (418, false, false),
+        (451, false, false),
+        (599, true, true),
+        (555, true, true),
+        (444, false, false),
+    ] {
+        let case = serde_json::json!({"provider": "x", "mode": "chat", "status": status, "body": null});
+        let fault = run(&case);
+        let upstream = matches!(fault.class.effect(), Effect::Hard | Effect::Soft);
+        assert_eq!(upstream, blamed, "{status} is {}", fault.class);
+        assert_eq!(fault.retry_other.as_str() == "yes", failed_over, "{status} is {}", fault.class);
+    }
+}
