@@ -185,6 +185,13 @@ pub const DEFAULT_NUM_RETRIES: u32 = 2;
 /// Fallback groups that one call may enter when the configuration names no number (LiteLLM's default).
 pub const DEFAULT_MAX_FALLBACKS: u32 = 5;
 
+impl Settings {
+    /// Whether `rpm` and `tpm` are limits.
+    pub const fn limits(&self) -> bool {
+        self.enforce_limits || self.strategy.enforces_limits()
+    }
+}
+
 impl Default for Settings {
     fn default() -> Self {
         Self {

@@ -16,6 +16,9 @@ mod stats;
 mod table;
 mod view;
 
+#[cfg(test)]
+mod testing;
+
 pub use failure::Failure;
 pub use input::{
     Alias, DEFAULT_MAX_FALLBACKS, DEFAULT_NUM_RETRIES, Deployment, Fallbacks, Settings, Strategy,

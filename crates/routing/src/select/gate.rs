@@ -35,6 +35,8 @@ pub(super) struct Gate<'a> {
     query: &'a Query<'a>,
     tagged: Tagged,
     limits: bool,
+    /// Neither the call nor the settings can stop anyone who was not tried and is not limited.
+    open: bool,
 }
 
 const DEFAULT_TAG: &str = "default";
@@ -42,11 +44,12 @@ const DEFAULT_TAG: &str = "default";
 impl<'a> Gate<'a> {
     pub(super) fn new(table: &'a Table, query: &'a Query<'a>) -> Self {
         let settings = table.settings();
-        let limits = settings.enforce_limits || settings.strategy.enforces_limits();
-        let mut gate = Self { table, query, tagged: Tagged::Any, limits };
+        let limits = settings.limits();
+        let mut gate = Self { table, query, tagged: Tagged::Any, limits, open: false };
         if settings.tag_filtering {
             gate.tagged = gate.tagging();
         }
+        gate.open = query.only.is_none() && gate.tagged == Tagged::Any && !settings.pre_call_checks;
         gate
     }
 
@@ -75,7 +78,14 @@ impl<'a> Gate<'a> {
     }
 
     /// What stops `member`, if anything does.
+    #[inline]
     pub(super) fn stops<S: Stats + ?Sized>(&self, member: &Member, stats: &S) -> Option<Stop> {
+        let tried = self.query.tried.contains(&member.slot);
+        if self.open && !tried && !member.restricted { None } else { self.checked(member, stats) }
+    }
+
+    /// Every check, one by one.
+    fn checked<S: Stats + ?Sized>(&self, member: &Member, stats: &S) -> Option<Stop> {
         let query = self.query;
         if query.only.is_some_and(|only| only != member.slot) {
             return Some(Stop::NotNamed);

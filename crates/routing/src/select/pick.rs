@@ -35,9 +35,25 @@ impl Draws {
     }
 
     /// In 0 (included) to 1 (excluded).
-    #[expect(clippy::cast_precision_loss, reason = "24 bits fit")]
     const fn unit(&mut self) -> f32 {
-        (self.next() >> 40) as f32 / (1_u64 << 24) as f32
+        Self::unit_of(self.next())
+    }
+
+    /// The upper 24 bits as a uniform number.
+    #[expect(clippy::cast_precision_loss, reason = "24 bits fit")]
+    const fn unit_of(bits: u64) -> f32 {
+        (bits >> 40) as f32 / (1_u64 << 24) as f32
+    }
+
+    /// Two uniform numbers for the price of one.
+    const fn pair(&mut self) -> [f32; 2] {
+        let bits = self.next();
+        [Self::unit_of(bits), Self::unit_of(bits << 32)]
+    }
+
+    /// Whether chance leaves a candidate of this weight out.
+    fn leaves_out(&mut self, weight: f32) -> bool {
+        self.unit() >= weight.max(LEAST_WEIGHT)
     }
 }
 
@@ -59,37 +75,56 @@ impl Reservoir {
     }
 }
 
-/// simple-shuffle: a reservoir each for `weight`, `rpm`, `tpm` and even shares; the first that anyone fed wins.
+/// Which of a member's shares counts: the first kind that any candidate has, else even shares.
+#[derive(Clone, Copy, Debug)]
+struct Kind(usize);
+
+impl Kind {
+    const EVEN: Self = Self(3);
+
+    /// Whether `member` brings a kind that outranks the present one, which then takes its place. Candidates
+    /// offered before have none of it, or it would have been taken already.
+    fn outranked_by(&mut self, member: &Member) -> bool {
+        let own = member.shares.iter().take(self.0).position(|share| *share > 0.0);
+        self.0 = own.unwrap_or(self.0);
+        own.is_some()
+    }
+
+    /// The share of `member`, 0 when it has none of this kind.
+    fn share(self, member: &Member) -> f32 {
+        member.shares.get(self.0).copied().unwrap_or(1.0)
+    }
+}
+
+/// simple-shuffle: a pick by share.
 #[derive(Debug)]
 pub(super) struct Shuffle {
     draws: Draws,
-    by_share: [Reservoir; 3],
-    even: Reservoir,
+    kind: Kind,
+    pick: Reservoir,
 }
 
 impl Shuffle {
     pub(super) fn new(random: u64) -> Self {
-        Self { draws: Draws(random), by_share: Default::default(), even: Reservoir::default() }
+        Self { draws: Draws(random), kind: Kind::EVEN, pick: Reservoir::default() }
     }
 }
 
 impl Pick for Shuffle {
     fn restart(&mut self) {
-        self.by_share = Default::default();
-        self.even = Reservoir::default();
+        (self.kind, self.pick) = (Kind::EVEN, Reservoir::default());
     }
 
     fn offer(&mut self, member: &Member, weight: f32) {
-        let weight = weight.max(LEAST_WEIGHT);
-        let draw = self.draws.unit();
-        for (reservoir, share) in self.by_share.iter_mut().zip(member.shares) {
-            reservoir.offer(member.slot, share * weight, draw);
+        if self.kind.outranked_by(member) {
+            self.pick = Reservoir::default();
         }
-        self.even.offer(member.slot, weight, draw);
+        let share = self.kind.share(member) * weight.max(LEAST_WEIGHT);
+        self.pick.offer(member.slot, share, self.draws.unit());
     }
 
     fn take(&mut self) -> Option<Slot> {
-        self.by_share.iter().find_map(|reservoir| reservoir.slot).or(self.even.slot)
+        self.pick.slot
     }
 }
 
@@ -118,16 +153,15 @@ impl<F: Fn(&Member) -> f32> Pick for Best<F> {
     }
 
     fn offer(&mut self, member: &Member, weight: f32) {
-        let draw = self.draws.unit();
-        if weight < 1.0 && draw >= weight.max(LEAST_WEIGHT) {
+        if weight < 1.0 && self.draws.leaves_out(weight) {
             self.left_out.offer(member.slot, weight.max(LEAST_WEIGHT), self.draws.unit());
             return;
         }
         let score = (self.score)(member);
         if score < self.lowest {
-            (self.lowest, self.equals) = (score, Reservoir::default());
-        }
-        if score <= self.lowest {
+            self.lowest = score;
+            self.equals = Reservoir { total: 1.0, slot: Some(member.slot) };
+        } else if score <= self.lowest {
             self.equals.offer(member.slot, 1.0, self.draws.unit());
         }
     }
@@ -143,7 +177,8 @@ pub(super) struct PowerOfTwo<'a, S: ?Sized> {
     stats: &'a S,
     now: Timestamp,
     draws: Draws,
-    by_share: [[Reservoir; 2]; 3],
+    kind: Kind,
+    by_share: [Reservoir; 2],
     pair: [Option<Slot>; 2],
     seen: u32,
     left_out: Reservoir,
@@ -158,6 +193,7 @@ impl<'a, S: Stats + ?Sized> PowerOfTwo<'a, S> {
             stats,
             now,
             draws: Draws(random),
+            kind: Kind::EVEN,
             by_share: Default::default(),
             pair: [None; 2],
             seen: 0,
@@ -183,21 +219,23 @@ impl<'a, S: Stats + ?Sized> PowerOfTwo<'a, S> {
 
 impl<S: Stats + ?Sized> Pick for PowerOfTwo<'_, S> {
     fn restart(&mut self) {
-        self.by_share = Default::default();
+        (self.kind, self.by_share) = (Kind::EVEN, Default::default());
         (self.pair, self.seen, self.left_out) = ([None; 2], 0, Reservoir::default());
     }
 
     fn offer(&mut self, member: &Member, weight: f32) {
-        let weight = weight.max(LEAST_WEIGHT);
-        for (pair, share) in self.by_share.iter_mut().zip(member.shares) {
-            if share > 0.0 {
-                for reservoir in pair {
-                    reservoir.offer(member.slot, share * weight, self.draws.unit());
-                }
-            }
+        if self.kind.outranked_by(member) {
+            self.by_share = Default::default();
         }
-        if weight < 1.0 && self.draws.unit() >= weight {
-            self.left_out.offer(member.slot, weight, self.draws.unit());
+        if self.kind.0 < Kind::EVEN.0 {
+            let share = self.kind.share(member) * weight.max(LEAST_WEIGHT);
+            for (reservoir, draw) in self.by_share.iter_mut().zip(self.draws.pair()) {
+                reservoir.offer(member.slot, share, draw);
+            }
+            return;
+        }
+        if weight < 1.0 && self.draws.leaves_out(weight) {
+            self.left_out.offer(member.slot, weight.max(LEAST_WEIGHT), self.draws.unit());
             return;
         }
         self.seen += 1;
@@ -213,7 +251,9 @@ impl<S: Stats + ?Sized> Pick for PowerOfTwo<'_, S> {
     }
 
     fn take(&mut self) -> Option<Slot> {
-        let shared = self.by_share.iter().map(|[a, b]| [a.slot, b.slot]).find(|[a, _]| a.is_some());
-        self.better(shared.unwrap_or(self.pair)).or(self.left_out.slot)
+        if self.kind.0 < Kind::EVEN.0 {
+            return self.better(self.by_share.map(|reservoir| reservoir.slot));
+        }
+        self.better(self.pair).or(self.left_out.slot)
     }
 }

@@ -126,6 +126,7 @@ impl Table {
     fn fill(&mut self, input: Vec<(Arc<str>, Vec<Deployment>)>) -> Result<(), BuildError> {
         let (mut groups, mut members, mut details, mut wildcards) =
             (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        let limits = self.settings.limits();
         for (index, (name, deployments)) in (0_u32..).zip(input) {
             let start = members.len();
             if name.contains('*') {
@@ -137,7 +138,7 @@ impl Table {
                 if self.by_slot.insert(deployment.slot, members.len()).is_some() {
                     return Err(BuildError::DuplicateSlot(deployment.slot.0));
                 }
-                members.push(member(&deployment));
+                members.push(member(&deployment, limits));
                 details.push(Detail {
                     id: deployment.id,
                     pattern: deployment.pattern.filter(|pattern| pattern.contains('*')),
@@ -200,7 +201,7 @@ impl Table {
 /// The price LiteLLM assumes for a deployment without one: 5 US dollars per token in and out.
 const UNKNOWN_PRICE: f32 = 10.0;
 
-fn member(deployment: &Deployment) -> Member {
+fn member(deployment: &Deployment, limits: bool) -> Member {
     #[expect(clippy::cast_possible_truncation, reason = "shares and prices are compared, not added up")]
     fn share(value: f64) -> f32 {
         if value.is_finite() && value > 0.0 { value as f32 } else { 0.0 }
@@ -223,5 +224,8 @@ fn member(deployment: &Deployment) -> Member {
         tpm: deployment.tpm.unwrap_or(u64::MAX),
         max_input_tokens: deployment.max_input_tokens.unwrap_or(u64::MAX),
         blocked: deployment.blocked,
+        restricted: deployment.blocked
+            || deployment.max_parallel.is_some()
+            || limits && (deployment.rpm.is_some() || deployment.tpm.is_some()),
     }
 }

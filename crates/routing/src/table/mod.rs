@@ -41,6 +41,8 @@ pub(crate) struct Member {
     pub(crate) tpm: u64,
     pub(crate) max_input_tokens: u64,
     pub(crate) blocked: bool,
+    /// Blocked or limited in any way.
+    pub(crate) restricted: bool,
 }
 
 /// What is asked of a deployment less often.
