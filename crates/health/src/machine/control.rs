@@ -20,7 +20,7 @@ impl Machine {
             Operator::Disable => State::AdminDown,
             Operator::ForceUp => State::ForcedUp,
             Operator::Enable => {
-                return self.state.by_operator().then(|| self.to_unknown(now, Cause::Operator));
+                return self.state.by_operator().then(|| self.become_unknown(now, Cause::Operator));
             }
             Operator::Reset => return self.reset(now),
         };
@@ -64,7 +64,7 @@ impl Machine {
             | State::Ramping
             | State::AdminDown
             | State::Draining
-            | State::ForcedUp => Some(self.to_unknown(now, Cause::Operator)),
+            | State::ForcedUp => Some(self.become_unknown(now, Cause::Operator)),
         }
     }
 
@@ -83,6 +83,7 @@ impl Machine {
         match class.effect() {
             Effect::Config if self.state == State::ConfigFault => self.later(until),
             Effect::Config => {
+                self.sightings = 0;
                 let wait = self.config_wait();
                 self.until = until.unwrap_or(now + wait);
                 Some(self.go(now, State::ConfigFault, Cause::Class(class), scope, None))
@@ -102,6 +103,7 @@ impl Machine {
             }
             Effect::Hard => match self.state {
                 State::Unknown | State::Healthy => {
+                    self.supported = now;
                     Some(self.go(now, State::Suspect, Cause::Domain(scope), scope, None))
                 }
                 State::Suspect
@@ -162,7 +164,7 @@ impl Machine {
             }
             State::Healthy | State::Suspect | State::Isolated | State::Ramping => {
                 self.hold_until_forgotten();
-                let mut moved = self.to_unknown(now, Cause::ConfigChanged);
+                let mut moved = self.become_unknown(now, Cause::ConfigChanged);
                 // In flight with the old identity: not evidence about the new one.
                 self.generation = crate::Generation(self.generation.0.wrapping_add(1));
                 moved.generation = self.generation;

@@ -32,14 +32,14 @@ impl Machine {
             if self.state != State::Trial || !self.redeem(outcome) {
                 return None;
             }
-        } else if self.is_late(outcome) {
+        } else if self.is_late(now, outcome) {
             return None;
         }
         let effect = effect(outcome);
         if effect == Effect::Neutral {
             return None;
         }
-        self.remember(outcome);
+        self.remember(now, outcome);
         if self.state.by_operator() {
             return None;
         }
@@ -47,6 +47,8 @@ impl Machine {
             return self.ignore(now);
         }
         match effect {
+            // That the provider answers does not prove that it has the model or that the account pays.
+            Effect::Alive if trial && self.tests_hard_cause() => None,
             Effect::Ok | Effect::Alive if trial => self.passed(now, outcome),
             Effect::Alive if self.in_rotation() && self.names_request(outcome) => {
                 self.tripped(now, outcome, facts).or_else(|| self.good(now, outcome, effect))
@@ -74,7 +76,7 @@ impl Machine {
         }
         let mut outcome = Outcome::new(Class::Ok, Source::Traffic, last_sent, self.generation);
         outcome.status = 200;
-        self.remember(&outcome);
+        self.remember(last_sent, &outcome);
         if n > 1 {
             self.window.add(now, Counts { ok: n - 1, ..Counts::default() });
             self.ramp_ok = self.ramp_ok.saturating_add(n - 1);
@@ -89,12 +91,13 @@ impl Machine {
             return None;
         }
         self.wedged = true;
+        self.supported = now;
         self.suspect(now, Cause::Wedged, None)
     }
 
     /// Observation that started before the present epoch began. Peers count generations of their own, so theirs
     /// is judged by time alone.
-    fn is_late(&self, outcome: &Outcome) -> bool {
+    fn is_late(&self, now: Timestamp, outcome: &Outcome) -> bool {
         let fenced = match self.state {
             State::Isolated | State::Trial | State::Ramping | State::ConfigFault | State::Budget => true,
             State::Unknown
@@ -105,11 +108,16 @@ impl Machine {
             | State::ForcedUp => false,
         };
         let older = outcome.source != Source::Peer && outcome.generation < self.generation;
-        older || (fenced && outcome.sent_at < self.since)
+        // A probe's or a peer's news that is older than a verdict may be is none.
+        let stale = outcome.source != Source::Traffic && outcome.sent_at + self.params.stale_after <= now;
+        older || stale || (fenced && outcome.sent_at < self.since)
     }
 
-    /// Keeps the youngest evidence, by the time it was sent.
-    fn remember(&mut self, outcome: &Outcome) {
+    /// Keeps the youngest evidence, by the time it was sent. A long request that ends now supports the verdict
+    /// from now on, although its age, which is what is shown, counts from its start.
+    fn remember(&mut self, now: Timestamp, outcome: &Outcome) {
+        let supports = if outcome.source == Source::Traffic { now } else { outcome.sent_at };
+        self.supported = self.supported.max(supports);
         let evidence = Observation::of(outcome);
         if self.latest.is_none_or(|latest| evidence.sent_at >= latest.sent_at) {
             self.latest = Some(evidence);
@@ -134,9 +142,14 @@ impl Machine {
         }
         match self.state {
             State::Isolated => self.early(now, outcome),
-            State::ConfigFault => self.cured(now, outcome),
-            State::Budget => self.paid(now, outcome),
-            State::Trial | State::AdminDown | State::Draining | State::ForcedUp => None,
+            State::ConfigFault if effect == Effect::Ok => self.cured(now, outcome),
+            State::Budget if effect == Effect::Ok => self.paid(now, outcome),
+            State::ConfigFault
+            | State::Budget
+            | State::Trial
+            | State::AdminDown
+            | State::Draining
+            | State::ForcedUp => None,
             State::Unknown | State::Healthy | State::Suspect | State::Ramping => {
                 self.good_in_rotation(now, outcome, effect)
             }

@@ -28,7 +28,7 @@ impl Machine {
             Cause::Class(class) if self.source.is_none() => {
                 format!("{class} for the whole {}", self.scope.as_str())
             }
-            Cause::Class(class) => format!("{class}{}", self.from_whom()),
+            Cause::Class(class) => format!("{class}{}", self.witness()),
             Cause::ConsecutiveFailures => {
                 format!("{} hard failures in a row from traffic", params.consecutive_failures)
             }
@@ -51,13 +51,13 @@ impl Machine {
                 format!("requests in flight without output for more than {}", brief(params.stream.gap))
             }
             Cause::Domain(scope) => format!("others of its {} fail too", scope.as_str()),
-            Cause::Recovered => format!("good evidence{}", self.from_whom()),
+            Cause::Recovered => format!("good evidence{}", self.witness()),
             Cause::Timer => "the wait is over".to_owned(),
             Cause::ConfigChanged => "the configuration changed".to_owned(),
         }
     }
 
-    const fn from_whom(&self) -> &'static str {
+    const fn witness(&self) -> &'static str {
         match self.source {
             Some(Source::Probe) => " from a probe",
             Some(Source::Traffic) => " from traffic",

@@ -104,6 +104,7 @@ impl Machine {
 
     /// Out until the configuration changes, with a re-test from time to time in case it did unseen.
     pub(super) fn config_fault(&mut self, now: Timestamp, cause: Cause, outcome: &Outcome) -> Transition {
+        self.sightings = 0;
         let wait = self.config_wait();
         self.until = now + self.upward(wait);
         self.go(now, State::ConfigFault, cause, outcome.scope, Some(Observation::of(outcome)))

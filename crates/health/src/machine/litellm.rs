@@ -143,7 +143,7 @@ fn rate_rule(seen: Seen, counts: Counts, facts: GroupFacts, class: Class) -> Opt
     if seen.status == 429 && !facts.single {
         return Some(Cause::Class(class));
     }
-    if counts.total() >= RATE_ALL_FAILED_MIN && counts.ok == 0 {
+    if seen.status != 429 && counts.total() >= RATE_ALL_FAILED_MIN && counts.ok == 0 {
         return Some(Cause::FailureRatio);
     }
     if counts.exceeds(RATE, RATE_MIN) && !facts.single {
@@ -179,7 +179,7 @@ impl Machine {
     /// See [`Self::ignored`].
     pub(super) fn ignore(&mut self, now: Timestamp) -> Option<Transition> {
         let red = self.state == State::Isolated && self.by_probe() && !self.params.isolation.trial;
-        red.then(|| self.to_unknown(now, Cause::Stale))
+        red.then(|| self.become_unknown(now, Cause::Stale))
     }
 
     /// A failure under `profile: litellm`, in rotation.

@@ -101,6 +101,8 @@ pub struct Machine {
     granted: u32,
     lost: u32,
     latest: Option<Observation>,
+    /// Until when evidence supports the state, less `stale_after`.
+    supported: Timestamp,
     /// Age of the evidence that a restart did not keep.
     known_sent_at: Option<Timestamp>,
     last_probe: Option<Observation>,
@@ -148,6 +150,7 @@ impl Machine {
             granted: 0,
             lost: 0,
             latest: None,
+            supported: now,
             known_sent_at: None,
             last_probe: None,
             tally: params.litellm.map(|_| Box::default()),
@@ -186,7 +189,7 @@ impl Machine {
                 None
             }
             State::AdminDown | State::Draining | State::ForcedUp if self.ends() && now >= self.until => {
-                Some(self.to_unknown(now, Cause::Operator))
+                Some(self.become_unknown(now, Cause::Operator))
             }
             State::Unknown
             | State::Suspect
@@ -337,7 +340,7 @@ impl Machine {
         }
     }
 
-    fn to_unknown(&mut self, now: Timestamp, cause: Cause) -> Transition {
+    fn become_unknown(&mut self, now: Timestamp, cause: Cause) -> Transition {
         self.forget_runs();
         self.stated = false;
         self.window.clear();
@@ -350,7 +353,7 @@ impl Machine {
             self.retry(now, Cause::Timer, None)
         } else {
             let cause = if self.by_probe() { Cause::Stale } else { Cause::Timer };
-            self.to_unknown(now, cause)
+            self.become_unknown(now, cause)
         }
     }
 
@@ -377,8 +380,7 @@ impl Machine {
     }
 
     fn stale_at(&self) -> Timestamp {
-        // A verdict that rests on no evidence of its own, such as a domain's, ages from its own beginning.
-        self.sent_at().unwrap_or(self.since) + self.params.stale_after
+        self.supported + self.params.stale_after
     }
 
     fn trial_wait(&self, now: Timestamp) -> Option<Timestamp> {

@@ -32,6 +32,7 @@ pub struct SavedMachine {
     granted: u32,
     lost: u32,
     sent_at: Option<Timestamp>,
+    supported: Timestamp,
     note: Option<String>,
     history: Vec<Passage>,
 }
@@ -70,6 +71,7 @@ impl Machine {
             granted: self.granted,
             lost: self.lost,
             sent_at: self.sent_at(),
+            supported: self.supported,
             note: self.note.as_deref().map(str::to_owned),
             history: self.history.iter().collect(),
         }
@@ -97,11 +99,14 @@ impl Machine {
         machine.sightings = saved.sightings;
         machine.hold_until = saved.hold_until;
         machine.hold_length = std::time::Duration::from_millis(saved.hold_ms);
-        machine.hold_due = saved.hold_until;
+        if saved.hold_until > now {
+            machine.hold_due = saved.hold_until;
+        }
         machine.next_trial = saved.next_trial;
         machine.granted = saved.granted;
         machine.lost = saved.lost;
         machine.known_sent_at = saved.sent_at;
+        machine.supported = saved.supported;
         machine.note = saved.note.as_deref().map(Arc::from);
         for line in &saved.history {
             machine.history.push(*line);

@@ -63,7 +63,7 @@ pub(super) struct Window {
 
 impl Window {
     pub(super) fn new(params: &WindowParams, now: Timestamp) -> Self {
-        let buckets = usize::try_from(params.buckets).map_or(MAX_BUCKETS, |n| n.clamp(1, MAX_BUCKETS));
+        let buckets = usize::from(params.buckets).clamp(1, MAX_BUCKETS);
         let width_ms = width_ms(params.length, buckets);
         Self {
             buckets: vec![Counts::default(); buckets].into_boxed_slice(),
@@ -109,11 +109,6 @@ impl Window {
     pub(super) fn clear(&mut self) {
         self.buckets.fill(Counts::default());
         self.totals = Counts::default();
-    }
-
-    /// How long until everything in the window has left it.
-    pub(super) fn length(&self) -> Duration {
-        Duration::from_millis(self.width_ms * self.buckets.len() as u64)
     }
 
     const fn place(&self, index: u64) -> usize {
