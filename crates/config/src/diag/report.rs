@@ -1,6 +1,7 @@
 //! Where findings are collected, and the texts they point into.
 
 use std::cell::RefCell;
+use std::collections::HashSet;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -87,6 +88,8 @@ impl Text {
 pub(crate) struct Report {
     texts: RefCell<Vec<Text>>,
     findings: RefCell<Vec<Finding>>,
+    /// What was said once and is not said again.
+    said: RefCell<HashSet<(&'static str, String)>>,
     /// Keys that were read, as `section.key`, for the test that keeps the key table honest.
     #[cfg(test)]
     pub(crate) read: RefCell<std::collections::BTreeSet<(&'static str, String)>>,
@@ -112,6 +115,12 @@ impl Report {
                 text.secrets.push(span.start..span.end);
             }
         }
+    }
+
+    /// Whether this is said of `name` for the first time: some findings are worth one mention per key, however
+    /// often the key stands in the file.
+    pub(crate) fn first(&self, section: &'static str, name: &str) -> bool {
+        self.said.borrow_mut().insert((section, name.to_owned()))
     }
 
     pub(crate) fn add(&self, finding: Finding) {

@@ -112,7 +112,7 @@ fn errors(field: Field<'_>) -> Option<u16> {
 }
 
 /// The preset: as asked for, else LiteLLM's when the file speaks of health in LiteLLM's words, else ours.
-pub(crate) fn profile(section: &Section<'_>, litellm_key: Option<(String, Field<'_>)>) -> ProfileChoice {
+pub(crate) fn profile(section: &Section<'_>, litellm_key: Option<&(String, Field<'_>)>) -> ProfileChoice {
     if let Some((profile, field)) = &section.profile {
         let place = field.origin();
         return ProfileChoice { profile: *profile, reason: format!("haleway.profile at {place}") };

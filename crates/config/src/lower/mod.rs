@@ -9,6 +9,8 @@ mod identity;
 pub(crate) mod model;
 pub(crate) mod router;
 pub(crate) mod section;
+#[cfg(test)]
+mod tests;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -82,7 +84,8 @@ pub(crate) fn lower(
     let parts: Vec<Parts<'_>> = list.iter().filter_map(|node| model::open(node, report)).collect();
 
     let own = haleway::read(sections.top);
-    let profile = haleway::profile(&own, sections.health_key(&parts));
+    let litellm_key = sections.health_key(&parts);
+    let profile = haleway::profile(&own, litellm_key.as_ref());
     let mut global = Draft::preset(profile.profile);
     let mut health = health::General::apply(sections.general, &env, &mut global);
     health::Router::apply(sections.router, &mut health, &mut global);
@@ -92,7 +95,8 @@ pub(crate) fn lower(
     let redis = general::redis(sections.general, sections.litellm, sections.router, &env);
     let fleet = fleet(&health, redis, &env, &mut global);
     let background = background(&health, &own);
-    note_switches(&own, &health, sections.shared(), &mut global);
+    let chooser = own.profile.map(|(_, field)| field).or(litellm_key.map(|(_, field)| field));
+    note_switches(chooser, &health, sections.shared(), &mut global);
     let (router, names) = router::lower(sections.router, sections.litellm, &env);
 
     let mut groups = BTreeMap::new();
@@ -182,14 +186,14 @@ fn background(health: &health::General<'_>, own: &haleway::Section<'_>) -> bool 
 
 /// Where the settings that are no numbers came from.
 fn note_switches(
-    own: &haleway::Section<'_>,
+    profile: Option<Field<'_>>,
     health: &health::General<'_>,
     shared: Option<Field<'_>>,
     global: &mut Draft,
 ) {
     let fields = [
         ("background_health_checks", health.background),
-        ("profile", own.profile.map(|(_, field)| field)),
+        ("profile", profile),
         ("shared", shared),
     ];
     for (key, field) in fields {

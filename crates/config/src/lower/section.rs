@@ -55,7 +55,7 @@ impl<'a> Reader<'a> {
         match self.section.key(&entry.name) {
             Some(Key { support: Support::Works, .. }) => {}
             Some(Key { support: Support::Inert(why), .. }) => {
-                if !is_off(&entry.value) {
+                if !is_off(&entry.value) && self.report.first(self.section.name(), &entry.name) {
                     let message = format!("{} has no effect", self.full(&entry.name));
                     self.report.add(Finding::warning(codes::NO_EFFECT, entry.key, message).hint(why));
                 }
@@ -110,7 +110,8 @@ impl<'a> Reader<'a> {
         let message = format!("{} is not a known setting; it {fate}", self.full(name));
         self.report.add(match did_you_mean(name, known) {
             Some(cure) => Finding::warning(codes::UNKNOWN_KEY, entry.key, message).hint(cure),
-            None => Finding::note(codes::EXTRA_KEY, entry.key, message),
+            None if self.report.first(self.section.name(), name) => Finding::note(codes::EXTRA_KEY, entry.key, message),
+            None => return,
         });
     }
 

@@ -1,0 +1,12 @@
+//! Whole files through `load`, as the binary does it.
+
+mod docs;
+mod explain;
+mod files;
+mod health;
+mod properties;
+mod references;
+mod reports;
+mod rules;
+mod seeds;
+mod table;
