@@ -188,7 +188,9 @@ mod tests {
     #[test]
     fn a_board_keeps_only_the_marks_that_stay() {
         let board = Board::new(130);
-        [3, 64, 129].map(|n| board.mark(Slot(n)));
+        for n in [3, 64, 129] {
+            board.mark(Slot(n));
+        }
         let mut seen = Vec::new();
         board.sweep(|slot| {
             seen.push(slot.0);

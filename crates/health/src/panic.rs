@@ -13,7 +13,7 @@
 //!    only inferred; `refuse` protects the survivors; `off` uses them.
 //!
 //! Members nobody has evidence for yet are usable but count on neither side of the share, so that adding six
-//! unprobed members to two healthy ones is no panic. Members taken out by an operator do not count either:
+//! unprobed members to two healthy ones is no panic, and one dead beside one untried is none either. Members taken out by an operator do not count either:
 //! that is a wish, not a sign of wrong health data. Out for auth, billing, a missing model or by an operator
 //! stays out whatever happens; a stated wait that still runs is a known cause too and is not spread over,
 //! but is the best of the last resorts.
@@ -132,7 +132,8 @@ fn spare_lone(members: &mut [Member], has_fallback: bool) -> bool {
     }
 }
 
-/// The share of weight that is in, 0 to 1, among members that count; 1 when none does.
+/// The share of weight that is in, 0 to 1, among members that count. It is 1 when none counts, and when none
+/// of those that count is in but an unproven one is: nothing says yet that too few are in.
 fn share_in(members: &[Member]) -> f32 {
     let (mut inside, mut all) = (0.0, 0.0);
     for member in members.iter().filter(|member| !member.unproven && !member.by_operator) {
@@ -141,7 +142,8 @@ fn share_in(members: &[Member]) -> f32 {
             inside += member.share;
         }
     }
-    if all > 0.0 { inside / all } else { 1.0 }
+    let untested = members.iter().any(|member| member.unproven && member.rank == Rank::In);
+    if all > 0.0 && (inside > 0.0 || !untested) { inside / all } else { 1.0 }
 }
 
 fn apply(members: &mut [Member], mode: PanicMode) -> PanicState {

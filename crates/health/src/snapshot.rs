@@ -242,10 +242,13 @@ impl Verdict {
     };
 }
 
+/// A group's name and its members.
+pub(crate) type Members = (Arc<str>, Box<[Slot]>);
+
 /// What changes only with the configuration: groups, names, cells.
 #[derive(Debug)]
 pub(crate) struct Layout {
-    pub(crate) groups: Box<[(Arc<str>, Box<[Slot]>)]>,
+    pub(crate) groups: Box<[Members]>,
     pub(crate) group_of: Box<[GroupIx]>,
     pub(crate) by_group: HashMap<Arc<str>, GroupIx>,
     pub(crate) by_id: HashMap<Arc<str>, Slot>,

@@ -37,7 +37,7 @@ fn a_success_of_a_healthy_deployment_publishes_nothing_and_is_not_lost() {
 fn a_slow_first_token_is_told_at_once() {
     let hub = hub(2);
     hub.succeeded(at(2_000), Slot(0), at(2_000), Duration::ZERO, None);
-    hub.succeeded(at(20_000), Slot(0), at(9_000), Duration::ZERO, Some(Duration::from_secs(10)));
+    hub.succeeded(at(20_000), Slot(0), at(9_000), Duration::ZERO, Some(Duration::from_secs(11)));
     assert_eq!(hub.detail(Slot(0), at(20_000)).unwrap().evidence.window_slow, 1);
 }
 

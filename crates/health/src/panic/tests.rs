@@ -178,6 +178,11 @@ fn e18_unprobed_members_are_left_out_of_the_share() {
     members[2].unproven = true;
     let state = compose(&mut members, &rules(0.6, Spread, Fail), false);
     assert_eq!(state.panic, PanicState::Spread, "nor do they make the share look better than it is");
+
+    let mut members = group(&[Cooling, In]);
+    members[1].unproven = true;
+    let state = compose(&mut members, &rules(0.6, Spread, Fail), false);
+    assert_eq!(state.panic, PanicState::Calm, "one dead beside one untried is no panic");
 }
 
 #[test]

@@ -166,10 +166,14 @@ impl Registry {
         }
     }
 
+    /// A lone deployment is not taken out by a doubt that no probe can answer: the next request answers it.
     fn mark_doubt(&mut self, now: Timestamp, credential: DomainIx, in_doubt: bool) {
+        let answerable = self.cheapest(credential).is_some();
         for slot in self.members(credential) {
+            let lone = self.seat(slot).and_then(|seat| self.groups.get(seat.group.0 as usize));
+            let lone = lone.is_some_and(|group| group.facts().lone());
             if let Some(seat) = self.seat_mut(slot) {
-                seat.in_doubt = in_doubt;
+                seat.in_doubt = in_doubt && (answerable || !lone);
             }
             if !in_doubt {
                 self.planner.unconfirm(slot);

@@ -79,6 +79,15 @@ fn e14_without_probes_later_calls_go_straight_past_a_dead_key() {
 }
 
 #[test]
+fn a_lone_deployment_whose_key_nobody_can_confirm_gets_its_second_chance_at_once() {
+    let mut world = World::of(1, PanicParams::resilient());
+    world.traffic("d1", Class::Auth);
+    assert_eq!(world.rank("d1"), Rank::In);
+    world.traffic("d1", Class::Auth);
+    assert_eq!((world.state("d1"), world.rank("d1")), (State::ConfigFault, Rank::Out));
+}
+
+#[test]
 fn an_answer_to_a_request_sent_before_the_doubt_does_not_end_it() {
     let mut world = shared(Some(60));
     let old = world.outcome("d2", Class::Ok, Source::Traffic);

@@ -19,10 +19,9 @@ fn world(setup: Setup) -> World {
     let mut params = Params::litellm();
     params.probe_routing = setup.routing;
     let rules = params.litellm.unwrap();
-    let policy = AllowedFails { internal_server: Some(0), timeout: Some(0), ..AllowedFails::default() };
+    let policy = AllowedFails { internal_server: Some(5), ..AllowedFails::default() };
     params.litellm = Some(LitellmParams {
         policy: setup.policy.then_some(policy),
-        allowed_fails: Some(0),
         group_listed: setup.listed,
         cooldown_time: Duration::from_secs(60),
         ..rules
@@ -41,15 +40,13 @@ fn candidates(setup: Setup, cooling: &[&str], unhealthy: &[&str]) -> (String, St
         world.traffic(id, Class::Ok);
     }
     for id in unhealthy {
-        // A probe of a class that the policy tolerates and the gate lets through uncounted, so that the red
-        // entry is all it leaves.
-        let mut failed = world.outcome(id, Class::BadRequest, Source::Probe);
-        failed.class = Class::MalformedResponse;
-        failed.status = 200;
-        world.report(id, &failed);
+        // One 500 is below every rule, so that the red entry is all it leaves.
+        world.probe(id, Class::ServerError);
     }
     for id in cooling {
-        world.traffic(id, Class::ServerError);
+        for _ in 0..7 {
+            world.traffic(id, Class::ServerError);
+        }
     }
     let view = world.registry.view();
     let ranks: Vec<_> = ["A", "B", "C"].iter().map(|id| (*id, view.entry(world.slot(id)).rank)).collect();

@@ -77,14 +77,16 @@ impl World {
 
     fn outcome(&self, id: &str, class: Class, source: Source) -> Outcome {
         let mut outcome = Outcome::new(class, source, at(self.now), self.registry.generation(self.slot(id)));
-        outcome.status = match class {
-            Class::Ok => 200,
-            Class::Auth => 401,
-            Class::Billing => 402,
-            Class::RateLimit => 429,
-            Class::Timeout => 408,
-            _ => 500,
-        };
+        let status = [
+            (Class::Ok, 200),
+            (Class::Auth, 401),
+            (Class::Billing, 402),
+            (Class::ModelNotFound, 404),
+            (Class::Timeout, 408),
+            (Class::RateLimit, 429),
+        ];
+        outcome.status =
+            status.into_iter().find(|(known, _)| *known == class).map_or(500, |(_, status)| status);
         outcome
     }
 

@@ -97,9 +97,13 @@ fn k04_nothing_is_looked_at_while_nothing_changes() {
     for _ in 0..60 {
         world.now += S;
         world.registry.tick(at(world.now));
-        jobs += world.registry.due_probes(at(world.now), limits).jobs.len();
+        for job in world.registry.due_probes(at(world.now), limits).jobs {
+            jobs += 1;
+            world.registry.probe_finished(at(world.now), &job, &ProbeEnd::NoEvidence);
+        }
     }
-    assert_eq!(jobs, 5_000, "each once per interval");
+    assert!(jobs >= 5_000, "each within one interval: {jobs}");
+    assert!(jobs <= 6_000, "and hardly more: {jobs}");
     assert!(world.registry.timers.len() <= 5_000 * 4 + 64);
     assert!(world.registry.publish(at(world.now)).is_none(), "nothing changed, nothing is published");
 }
