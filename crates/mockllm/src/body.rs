@@ -129,15 +129,16 @@ impl Body for Timed {
         self.pieces.is_empty()
     }
 
+    /// Exact for a body in one piece only: streams go out chunked, as providers send them.
     fn size_hint(&self) -> SizeHint {
-        let mut length = 0;
-        for piece in &self.pieces {
-            match piece {
-                Piece::Data(data) => length += data.len() as u64,
-                Piece::Wait(_) | Piece::Hang | Piece::Cut | Piece::Reset => return SizeHint::default(),
-            }
+        if self.pieces.len() > 1 {
+            return SizeHint::default();
         }
-        SizeHint::with_exact(length)
+        match self.pieces.front() {
+            None => SizeHint::with_exact(0),
+            Some(Piece::Data(data)) => SizeHint::with_exact(data.len() as u64),
+            Some(Piece::Wait(_) | Piece::Hang | Piece::Cut | Piece::Reset) => SizeHint::default(),
+        }
     }
 }
 

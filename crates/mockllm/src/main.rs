@@ -1,13 +1,14 @@
 //! `mockllm [PORT[=SCRIPT]]…`: mock providers on loopback ports.
 //!
 //! Without arguments one on any free port. A script name is that of the deployment the port serves (default: `default`);
-//! its script is then set over HTTP. Prints one line `NAME http://127.0.0.1:PORT` per port, and ends on Ctrl-C.
+//! its script is then set over HTTP. Prints one line `NAME http://127.0.0.1:PORT` per port, and ends on Ctrl-C or SIGTERM.
 
 use std::io::{self, Write};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::process::ExitCode;
 
 use haleway_mockllm::Mock;
+use tokio::signal::unix::{SignalKind, signal};
 
 #[tokio::main]
 async fn main() -> ExitCode {
@@ -22,6 +23,9 @@ async fn main() -> ExitCode {
 }
 
 async fn run() -> io::Result<()> {
+    // Before the first line is printed: whoever reads it may already want us gone.
+    let mut interrupted = signal(SignalKind::interrupt())?;
+    let mut terminated = signal(SignalKind::terminate())?;
     let mock = Mock::new();
     let mut wanted: Vec<String> = std::env::args().skip(1).collect();
     if wanted.is_empty() {
@@ -36,7 +40,10 @@ async fn run() -> io::Result<()> {
         writeln!(io::stdout(), "{name} http://{}", opened.address())?;
     }
     io::stdout().flush()?;
-    tokio::signal::ctrl_c().await?;
+    tokio::select! {
+        _ = interrupted.recv() => {}
+        _ = terminated.recv() => {}
+    }
     mock.shutdown().await;
     Ok(())
 }

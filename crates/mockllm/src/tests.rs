@@ -165,6 +165,7 @@ async fn chat_streams_begin_with_a_role_and_end_with_usage_and_done() {
     expect_at(&events[4], "/choices/0/finish_reason", json!("stop"));
     expect_at(&events[5], "/usage/completion_tokens", json!(3));
     assert!(answer.text.ends_with("data: [DONE]\n\n"));
+    assert_eq!(answer.headers["transfer-encoding"], "chunked");
     let ids: Vec<_> = events.iter().map(|event| &event["id"]).collect();
     assert!(ids.iter().all(|id| *id == ids[0]), "{ids:?}");
 }

@@ -43,3 +43,12 @@ async fn parked_calls_do_not_even_delay_their_own_deployment() {
     within_a_second("50 parked", || bed.mock.counts("u1").in_flight == 50).await;
     bed.ok(Connection::Pooled).await;
 }
+
+#[tokio::test(start_paused = true)]
+async fn the_future_of_a_call_stays_small() {
+    let bed = bed(Behaviour::ok());
+    let call = bed.upstream.send(to("u1", false), Deadlines::total(secs(1)), Connection::Pooled);
+    let size = size_of_val(&call);
+    assert!(size <= 2048, "{size} bytes are moved and held per call in flight");
+    call.await.unwrap();
+}
