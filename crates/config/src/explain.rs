@@ -5,10 +5,10 @@
 
 use std::fmt::Write as _;
 
-use crate::Origin;
 use crate::lower::health::fields::{self, KEYS, Reach};
 use crate::lower::health::{Draft, text};
 use crate::typed::{Config, Model, Origins};
+use crate::{Origin, env};
 
 /// One effective value.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -68,7 +68,20 @@ fn switches(config: &Config) -> Vec<ExplainRow> {
         origin,
     };
     let origin = |key: &str| origins.get(key).cloned().unwrap_or_default();
+    let environment = |key: &str, value: Option<String>, variable: env::Variable| {
+        let origin = if value.is_some() { Origin::Env(variable.name) } else { Origin::Default };
+        row(key, value.unwrap_or_else(|| "none".to_owned()), origin)
+    };
+    let body = &own.probe_body;
+    let cap = |cap: Option<u64>| cap.map(|cap| cap.to_string());
     vec![
+        environment("probe.prompt", body.prompt.clone(), env::DEFAULT_HEALTH_CHECK_PROMPT),
+        environment("probe.max_tokens", cap(body.env_max_tokens), env::BACKGROUND_HEALTH_CHECK_MAX_TOKENS),
+        environment(
+            "probe.max_tokens_reasoning",
+            cap(body.env_max_tokens_reasoning),
+            env::BACKGROUND_HEALTH_CHECK_MAX_TOKENS_REASONING,
+        ),
         row(
             "background_health_checks",
             config.general.background_health_checks.to_string(),
@@ -90,6 +103,16 @@ fn deployment(config: &Config, model: &Model, global: &Draft) -> Vec<ExplainRow>
         ..global.clone()
     };
     let mut rows = values(&scope, &draft, config.haleway.profile.name(), Reach::Deployment);
+    for (key, origin) in model.origins.iter().filter(|(key, _)| key.starts_with("health_check_")) {
+        if let Some(value) = model.info.shown.get(*key) {
+            rows.push(ExplainRow {
+                scope: scope.clone(),
+                key: (*key).to_owned(),
+                value: shown(value),
+                origin: origin.clone(),
+            });
+        }
+    }
     if model.probe.is_none() {
         rows.retain(|row| !is_probe_key(&row.key));
     }
@@ -99,6 +122,17 @@ fn deployment(config: &Config, model: &Model, global: &Draft) -> Vec<ExplainRow>
     }
     rows.sort_by(|a, b| a.key.cmp(&b.key));
     rows
+}
+
+/// A value of `model_info`; of a mapping the names only, since it may hold secrets.
+fn shown(value: &serde_json::Value) -> String {
+    match value {
+        serde_json::Value::Object(map) => {
+            format!("{{{}}}", map.keys().map(String::as_str).collect::<Vec<_>>().join(", "))
+        }
+        serde_json::Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
 }
 
 fn is_probe_key(key: &str) -> bool {

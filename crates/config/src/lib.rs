@@ -22,6 +22,7 @@ mod yaml;
 pub use diag::{CODES, Diagnostic, Severity, render};
 pub use explain::{ExplainRow, explain, render_rows};
 pub use load::{Loaded, Options, load};
+pub use lower::health::fields::names as health_keys;
 pub use origin::Origin;
 pub use source::Source;
 pub use typed::{

@@ -1,7 +1,7 @@
 //! The one tree that everything is read from: the main file with its includes, references resolved.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use secrecy::SecretString;
 
@@ -15,7 +15,7 @@ const PREFIX: &str = "os.environ/";
 
 /// The whole configuration as one mapping, before references are resolved; `None` when the main file is none.
 pub(crate) fn read(path: &Path, source: &dyn Source, report: &Report) -> Option<Map> {
-    let mut seen = vec![path.to_owned()];
+    let mut seen = vec![plain(path)];
     let main = read_file(path, None, source, report)?;
     include(main, path, &mut seen, source, report)
 }
@@ -59,15 +59,33 @@ fn include(
     for item in names(&entry, report) {
         let Some(name) = item.as_str() else { continue };
         let file = path.parent().unwrap_or(Path::new("")).join(name);
-        if seen.contains(&file) {
+        let known = plain(&file);
+        if seen.contains(&known) {
             continue;
         }
-        seen.push(file.clone());
+        seen.push(known);
         let Some(part) = read_file(&file, Some(item.span), source, report) else { continue };
         let Some(part) = include(part, &file, seen, source, report) else { continue };
         part.entries.into_iter().for_each(|entry| join(&mut main, entry, report));
     }
     Some(main)
+}
+
+/// A path without `.` and `a/..`, to tell whether two names are one file.
+fn plain(path: &Path) -> PathBuf {
+    let mut found = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::CurDir => {}
+            Component::ParentDir if matches!(found.components().next_back(), Some(Component::Normal(_))) => {
+                found.pop();
+            }
+            Component::ParentDir | Component::Normal(_) | Component::RootDir | Component::Prefix(_) => {
+                found.push(part)
+            }
+        }
+    }
+    found
 }
 
 /// The file names that an `include` gives.

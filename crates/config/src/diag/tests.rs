@@ -39,11 +39,22 @@ fn secrets_of_the_line_are_masked_and_columns_stay() {
 
 #[test]
 fn references_and_counts_are_no_secrets() {
-    assert!(shown("{api_key: os.environ/KEY, max_tokens: 12}", "max").contains("os.environ/KEY, max_tokens: 12"));
-    for key in ["max_tokens", "input_cost_per_token", "health_check_max_tokens", "litellm_credential_name", "order"] {
+    assert!(
+        shown("{api_key: os.environ/KEY, max_tokens: 12}", "max").contains("os.environ/KEY, max_tokens: 12")
+    );
+    for key in
+        ["max_tokens", "input_cost_per_token", "health_check_max_tokens", "litellm_credential_name", "order"]
+    {
         assert!(!is_secret_key(key), "{key}");
     }
-    for key in ["api_key", "x-api-key", "REDIS_PASSWORD", "drain_endpoint_token", "azure_ad_token", "aws_secret_access_key"] {
+    for key in [
+        "api_key",
+        "x-api-key",
+        "REDIS_PASSWORD",
+        "drain_endpoint_token",
+        "azure_ad_token",
+        "aws_secret_access_key",
+    ] {
         assert!(is_secret_key(key), "{key}");
     }
 }

@@ -101,6 +101,11 @@ impl<'a> Field<'a> {
         number
     }
 
+    /// Whether this is the number zero, of any type.
+    pub(crate) fn is_zero(&self) -> bool {
+        self.quiet_number() == Some(0.0)
+    }
+
     fn quiet_number(&self) -> Option<f64> {
         let scalar = self.value.as_scalar()?;
         match scalar.value {

@@ -16,6 +16,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use haleway_health::{ProbePolicy, Profile};
+use haleway_providers::ProbeSettings;
 use secrecy::SecretString;
 
 use crate::check;
@@ -113,8 +114,9 @@ pub(crate) fn lower(
         max_parallel: names.max_parallel,
         params: names.default_params.and_then(|field| field.map()),
     };
+    let probe = model::probe_environment(&env);
     let layers =
-        Layers { global: &global, groups: &groups, health: &health, background, defaults, env: &env };
+        Layers { global: &global, groups: &groups, health: &health, background, defaults, probe: &probe };
     let mut ids = identity::Ids::default();
     let models: Vec<Model> = parts.iter().map(|parts| layers.model(parts, &mut ids, report)).collect();
 
@@ -134,6 +136,7 @@ pub(crate) fn lower(
         origins: global.origins.clone(),
         health: global.params.clone(),
         probe: global.probe,
+        probe_body: probe,
     };
     let config = Config { models, router, general, litellm, haleway, environment };
     let facts = check::Facts {
@@ -191,11 +194,7 @@ fn note_switches(
     shared: Option<Field<'_>>,
     global: &mut Draft,
 ) {
-    let fields = [
-        ("background_health_checks", health.background),
-        ("profile", profile),
-        ("shared", shared),
-    ];
+    let fields = [("background_health_checks", health.background), ("profile", profile), ("shared", shared)];
     for (key, field) in fields {
         if let Some(field) = field {
             global.note(key, field.origin());
@@ -231,14 +230,14 @@ struct Layers<'l> {
     health: &'l health::General<'l>,
     background: bool,
     defaults: Defaults<'l>,
-    env: &'l Environment<'l>,
+    probe: &'l ProbeSettings,
 }
 
 impl Layers<'_> {
     fn model(&self, parts: &Parts<'_>, ids: &mut identity::Ids, report: &Report) -> Model {
         let name = parts.name.text().unwrap_or_default();
         let params = model::params(parts.params, self.defaults);
-        let info = model::info(parts.info, self.env);
+        let info = model::info(parts.info, self.probe);
         let mut draft = self.groups.get(name.as_str()).unwrap_or(self.global).clone();
         let listed = self.health.groups.as_ref().map(|groups| groups.contains(&name));
         health::deployment(parts.info, parts.params, &mut draft);

@@ -150,15 +150,21 @@ fn order(field: Field<'_>) -> Option<i32> {
     Some(i32::try_from(number).unwrap_or(if number < 0 { i32::MIN } else { i32::MAX }))
 }
 
-/// `model_info`.
-pub(crate) fn info(reader: Option<Reader<'_>>, env: &Environment<'_>) -> ModelInfo {
-    let environment = ProbeSettings {
+/// What the environment says about the body of every probe.
+pub(crate) fn probe_environment(env: &Environment<'_>) -> ProbeSettings {
+    ProbeSettings {
         env_max_tokens: env.count(env::BACKGROUND_HEALTH_CHECK_MAX_TOKENS),
         env_max_tokens_reasoning: env.count(env::BACKGROUND_HEALTH_CHECK_MAX_TOKENS_REASONING),
         prompt: env.text(env::DEFAULT_HEALTH_CHECK_PROMPT),
         ..ProbeSettings::default()
+    }
+}
+
+/// `model_info`.
+pub(crate) fn info(reader: Option<Reader<'_>>, environment: &ProbeSettings) -> ModelInfo {
+    let Some(reader) = reader else {
+        return ModelInfo { probe: environment.clone(), ..ModelInfo::default() };
     };
-    let Some(reader) = reader else { return ModelInfo { probe: environment, ..ModelInfo::default() } };
     let text = |name| reader.get(name).and_then(|field: Field<'_>| field.text());
     let flag = |name| reader.get(name).is_some_and(|field: Field<'_>| field.truth());
     let cap = |name| reader.get(name).and_then(|field: Field<'_>| field.count(1));
@@ -175,7 +181,7 @@ pub(crate) fn info(reader: Option<Reader<'_>>, env: &Environment<'_>) -> ModelIn
         reasoning_effort: text("health_check_reasoning_effort"),
         supports_max_tokens: reader.get("health_check_supports_max_tokens").map(|field| field.truth()),
         voice: text("health_check_voice"),
-        ..environment
+        ..environment.clone()
     };
     let mut shown = reader.map.to_json();
     shown.remove("haleway");

@@ -110,7 +110,9 @@ impl<'a> Reader<'a> {
         let message = format!("{} is not a known setting; it {fate}", self.full(name));
         self.report.add(match did_you_mean(name, known) {
             Some(cure) => Finding::warning(codes::UNKNOWN_KEY, entry.key, message).hint(cure),
-            None if self.report.first(self.section.name(), name) => Finding::note(codes::EXTRA_KEY, entry.key, message),
+            None if self.report.first(self.section.name(), name) => {
+                Finding::note(codes::EXTRA_KEY, entry.key, message)
+            }
             None => return,
         });
     }

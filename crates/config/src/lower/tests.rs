@@ -26,7 +26,7 @@ const BY_THE_TREE: [(&str, &str); 2] = [("top level", "include"), ("top level", 
 #[test]
 fn every_key_that_works_is_read_and_no_other() {
     let text = "model_list: [{model_name: a, litellm_params: {model: openai/a, api_key: k}, model_info: {id: 1}}]\n\
-                router_settings: {num_retries: 1}\nlitellm_settings: {drop_params: true}\n\
+                router_settings: {retry_after: 1}\nlitellm_settings: {drop_params: true}\n\
                 general_settings: {master_key: k}\nhaleway: {profile: resilient}\n";
     let source = One(text);
     let report = Report::default();
@@ -41,8 +41,16 @@ fn every_key_that_works_is_read_and_no_other() {
         .map(|(section, key)| (section.name(), key.name.to_owned()))
         .filter(|(section, key)| !BY_THE_TREE.contains(&(section, key)))
         .collect();
-    assert_eq!(read.difference(&works).collect::<Vec<_>>(), Vec::<&(&str, String)>::new(), "read but not in the table");
-    assert_eq!(works.difference(&read).collect::<Vec<_>>(), Vec::<&(&str, String)>::new(), "in the table, never read");
+    assert_eq!(
+        read.difference(&works).collect::<Vec<_>>(),
+        Vec::<&(&str, String)>::new(),
+        "read but not in the table"
+    );
+    assert_eq!(
+        works.difference(&read).collect::<Vec<_>>(),
+        Vec::<&(&str, String)>::new(),
+        "in the table, never read"
+    );
 }
 
 #[test]

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use haleway_health::{PanicParams, Params, ProbeParams, Profile};
+use haleway_providers::ProbeSettings;
 
 use super::Origins;
 
@@ -30,6 +31,8 @@ pub struct Haleway {
     pub health: Params,
     /// How a deployment is probed where nothing narrower is set.
     pub probe: ProbeParams,
+    /// What the environment says about the body of every probe.
+    pub probe_body: ProbeSettings,
     /// Where global health values came from.
     pub origins: Origins,
     /// Where the values of the groups in `group_panic` came from.

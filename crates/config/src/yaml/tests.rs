@@ -61,14 +61,20 @@ fn plain_scalars_are_read_as_pyyaml_reads_them() {
 
 #[test]
 fn quoted_scalars_are_strings() {
-    assert_eq!(json("a: \"30\"\nb: '1.5'\nc: |\n  yes\n"), serde_json::json!({"a": "30", "b": "1.5", "c": "yes\n"}));
+    assert_eq!(
+        json("a: \"30\"\nb: '1.5'\nc: |\n  yes\n"),
+        serde_json::json!({"a": "30", "b": "1.5", "c": "yes\n"})
+    );
 }
 
 #[test]
 fn tags_of_the_core_schema_apply_and_others_are_refused() {
-    assert_eq!(json("a: !!str 1\nb: !!int '3'\nc: !!bool 'yes'\nd: ! 1"), serde_json::json!({
-        "a": "1", "b": 3, "c": true, "d": 1
-    }));
+    assert_eq!(
+        json("a: !!str 1\nb: !!int '3'\nc: !!bool 'yes'\nd: ! 1"),
+        serde_json::json!({
+            "a": "1", "b": 3, "c": true, "d": 1
+        })
+    );
     assert_eq!(codes("a: !foo 1"), ["yaml-tag"]);
     assert_eq!(codes("a: !!int x"), ["yaml-tag"]);
     assert_eq!(codes("a: !!set {b: 1}"), ["yaml-tag"]);
@@ -100,7 +106,17 @@ fn keys_that_are_no_strings_are_reported() {
 
 #[test]
 fn what_pyyaml_refuses_is_refused() {
-    for text in ["a: \t- 1\n\t", "a:\n\t- 1\n", "a: [1, 2", "a: b: c", "k: 1\n k2: 2", "a: *x", "a: @x", "a: =", "a: \u{1}"] {
+    for text in [
+        "a: \t- 1\n\t",
+        "a:\n\t- 1\n",
+        "a: [1, 2",
+        "a: b: c",
+        "k: 1\n k2: 2",
+        "a: *x",
+        "a: @x",
+        "a: =",
+        "a: \u{1}",
+    ] {
         assert_eq!(codes(text), ["yaml-syntax"], "{text:?}");
     }
     assert_eq!(codes("a: 1\n---\nb: 2\n"), ["yaml-documents"]);
@@ -148,9 +164,10 @@ fn spans_fit(node: &Node, text: &str) -> bool {
     own && match &node.kind {
         Kind::Scalar(_) => true,
         Kind::Seq(items) => items.iter().all(|item| spans_fit(item, text)),
-        Kind::Map(map) => map.entries.iter().all(|entry| {
-            text.get(entry.key.start..entry.key.end).is_some() && spans_fit(&entry.value, text)
-        }),
+        Kind::Map(map) => map
+            .entries
+            .iter()
+            .all(|entry| text.get(entry.key.start..entry.key.end).is_some() && spans_fit(&entry.value, text)),
     }
 }
 

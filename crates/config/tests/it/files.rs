@@ -7,11 +7,29 @@ use haleway_config::{Severity, render};
 use crate::table::Table;
 
 const GOOD: [&str; 10] = [
-    "errors", "hcr_afp", "hcr_pure", "hcr_transient", "main", "main2", "nokey", "retries", "routing", "shared",
+    "errors",
+    "hcr_afp",
+    "hcr_pure",
+    "hcr_transient",
+    "main",
+    "main2",
+    "nokey",
+    "retries",
+    "routing",
+    "shared",
 ];
 const BAD: [&str; 11] = [
-    "bad_fallback", "bad_interval", "bad_provider", "bad_strategy", "badyaml", "dup_id", "include", "missing_env",
-    "no_model_list", "no_model_name", "unknown_keys",
+    "bad_fallback",
+    "bad_interval",
+    "bad_provider",
+    "bad_strategy",
+    "badyaml",
+    "dup_id",
+    "include",
+    "missing_env",
+    "no_model_list",
+    "no_model_name",
+    "unknown_keys",
 ];
 
 fn recorded() -> Table {
@@ -33,7 +51,10 @@ fn every_bad_file_has_its_finding() {
     for name in BAD {
         let loaded = recorded().load_file(&format!("bad/{name}.yaml"));
         let verdict = if loaded.config.is_some() { "loads" } else { "refused" };
-        insta::assert_snapshot!(format!("bad_{name}"), format!("{verdict}\n{}", render(&loaded.diagnostics, false)));
+        insta::assert_snapshot!(
+            format!("bad_{name}"),
+            format!("{verdict}\n{}", render(&loaded.diagnostics, false))
+        );
     }
 }
 

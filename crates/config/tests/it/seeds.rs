@@ -10,10 +10,16 @@ use std::path::Path;
 use crate::table::{Table, two};
 
 fn seed(name: &str) -> haleway_config::Loaded {
-    let source = ["OPENAI_API_KEY", "OPENAI_API_KEY_SECONDARY", "AZURE_API_KEY", "ANTHROPIC_API_KEY", "ANTHROPIC_API_KEY_SECONDARY"]
-        .into_iter()
-        .fold(Table::fixtures("seeds").var("LITELLM_MASTER_KEY", "sk-1"), |table, name| table.var(name, "sk-x"))
-        .var("AZURE_API_BASE", "https://corp.openai.azure.com");
+    let source = [
+        "OPENAI_API_KEY",
+        "OPENAI_API_KEY_SECONDARY",
+        "AZURE_API_KEY",
+        "ANTHROPIC_API_KEY",
+        "ANTHROPIC_API_KEY_SECONDARY",
+    ]
+    .into_iter()
+    .fold(Table::fixtures("seeds").var("LITELLM_MASTER_KEY", "sk-1"), |table, name| table.var(name, "sk-x"))
+    .var("AZURE_API_BASE", "https://corp.openai.azure.com");
     load(Path::new(name), &source, &Options::default())
 }
 
@@ -46,30 +52,29 @@ fn seed_003_scopes_probes_to_listed_groups() {
 
 #[test]
 fn seed_003_a_counter_that_dies_between_probes_is_reported() {
-    let table = two(
-        "general_settings: {background_health_checks: true, health_check_interval: 30}\n\
-         router_settings: {cooldown_time: 20, allowed_fails_policy: {TimeoutErrorAllowedFails: 1}}\n",
-    );
+    let table = two("general_settings: {background_health_checks: true, health_check_interval: 30}\n\
+         router_settings: {cooldown_time: 20, allowed_fails_policy: {TimeoutErrorAllowedFails: 1}}\n");
     let finding = table.only();
     assert_eq!(finding.code, "cooldown-shorter-than-interval");
     assert!(finding.hint.unwrap().contains("above 30"));
     // A tolerance of zero needs no counter.
-    let zero = two(
-        "general_settings: {background_health_checks: true, health_check_interval: 30}\n\
-         router_settings: {cooldown_time: 20, allowed_fails_policy: {TimeoutErrorAllowedFails: 0}}\n",
-    );
+    let zero = two("general_settings: {background_health_checks: true, health_check_interval: 30}\n\
+         router_settings: {cooldown_time: 20, allowed_fails_policy: {TimeoutErrorAllowedFails: 0}}\n");
     assert_eq!(zero.found("cooldown-shorter-than-interval"), []);
 }
 
 #[test]
 fn seed_001_the_misspelt_interval_is_reported_with_its_cure_and_the_default_that_holds() {
-    let finding = two("general_settings: {background_health_checks: true, health_check_intervel: 30}\n").only();
+    let finding =
+        two("general_settings: {background_health_checks: true, health_check_intervel: 30}\n").only();
     assert_eq!((finding.code, finding.severity), ("unknown-key", Severity::Warning));
     assert_eq!((finding.line, finding.column), (8, 52));
     let hint = finding.hint.unwrap();
     assert!(hint.contains("health_check_interval") && hint.contains("300"), "{hint}");
     insta::assert_snapshot!(render(
-        &two("general_settings: {background_health_checks: true, health_check_intervel: 30}\n").load().diagnostics,
+        &two("general_settings: {background_health_checks: true, health_check_intervel: 30}\n")
+            .load()
+            .diagnostics,
         false
     ));
 }
@@ -103,7 +108,8 @@ fn the_environment_of_the_seeds_is_read_and_its_origin_shown() {
 
 #[test]
 fn an_unreadable_variable_is_reported_and_the_default_holds() {
-    let table = two("general_settings: {background_health_checks: true}\n").var("DEFAULT_HEALTH_CHECK_INTERVAL", "soon");
+    let table = two("general_settings: {background_health_checks: true}\n")
+        .var("DEFAULT_HEALTH_CHECK_INTERVAL", "soon");
     let finding = table.only();
     assert_eq!((finding.code, finding.line), ("env-value", 0));
     assert_eq!(table.config().models[0].probe.unwrap().interval, Duration::from_secs(300));

@@ -136,6 +136,11 @@ pub(crate) const PANIC_MODES: &[(&str, PanicMode)] =
 pub(crate) const ALL_OUT: &[(&str, AllOut)] =
     &[("try_best", AllOut::TryBest), ("wait", AllOut::Wait), ("fail", AllOut::Fail)];
 
+/// The dotted names of every key below `haleway.health`, sorted.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    KEYS.iter().map(|key| key.name)
+}
+
 /// The key of this dotted name.
 pub(crate) fn find(name: &str) -> Option<&'static HealthKey> {
     KEYS.iter().find(|key| key.name == name)

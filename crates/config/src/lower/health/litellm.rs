@@ -9,7 +9,7 @@ use super::text;
 use crate::Origin;
 use crate::diag::{Finding, codes, did_you_mean};
 use crate::env::{self, Environment};
-use crate::keys::POLICY_FIELDS;
+use crate::keys::{POLICY_FIELDS, Section};
 use crate::lower::field::Field;
 use crate::lower::section::Reader;
 use crate::yaml::Value;
@@ -96,7 +96,7 @@ impl Router {
         if let Some(field) = reader.get("cooldown_time")
             && let Some(time) = cooldown(field)
         {
-            if time.is_zero() {
+            if field.is_zero() {
                 field.report.add(
                     field
                         .warning(codes::COOLDOWN_ZERO, "a cooldown_time of 0 turns cooldowns off here")
@@ -155,6 +155,12 @@ pub(crate) fn deployment(info: Option<Reader<'_>>, params: Reader<'_>, draft: &m
         draft.origins.remove("isolation.base");
     }
     let Some(info) = info else { return };
+    // What goes into the probe's body is read with the rest of model_info; here only where it came from.
+    for key in Section::Info.keys().filter(|key| key.name.starts_with("health_check_")) {
+        if let Some(entry) = info.map.get(key.name).filter(|entry| !entry.value.is_null()) {
+            draft.note(key.name, info.report.origin(entry.key));
+        }
+    }
     if let Some(field) = info.get("health_check_timeout")
         && let Some(span) = field.seconds().filter(|span| !span.is_zero())
     {

@@ -1,0 +1,185 @@
+//! The `haleway` section: every key, its layers, and when probes are sent at all.
+
+use std::time::Duration;
+
+use haleway_config::Severity;
+use haleway_health::{AllOut, PanicMode, ProbePolicy, Profile};
+
+use crate::table::{Table, one, two};
+
+const ALL: &str = "haleway:
+  profile: resilient
+  admin_listen: 127.0.0.1:4001
+  errors: {all_out_status: 529}
+  health:
+    interval: 61s
+    idle_interval: 301s
+    suspect_interval: 6s
+    timeout: 21s
+    fall: 4
+    rise: 2
+    consecutive_failures: 6
+    window: {length: 31s, buckets: 11, min_requests: 12, failure_ratio: 0.75}
+    isolation: {base: 32s, multiplier: 3, max: 5m, jitter: 0.2, decay_every: 62s}
+    ramp: {length: 63s, min_share: 0.25, min_successes: 7, cap: 6m}
+    panic: {threshold: 0.5, mode: off}
+    all_out: wait
+    stream: {first_token: 33s, gap: 34s, hang_after: 500ms}
+    trial: {hold: 26s}
+    probe: {policy: when_idle, can_restore: false, concurrency: 17, per_host: 5, backoff_max: 302s}
+    budget: {probes_per_day: 201, usd_per_day: 5.5}
+  groups:
+    g: {panic: {mode: refuse}, interval: 7s}
+";
+
+#[test]
+fn every_key_of_the_section_arrives() {
+    let table = two(ALL);
+    assert_eq!(table.load().diagnostics, []);
+    let config = table.config();
+    let own = &config.haleway;
+    let secs = Duration::from_secs;
+    assert_eq!(own.profile.profile, Profile::Resilient);
+    assert_eq!(own.admin_listen.unwrap().port(), 4001);
+    assert_eq!(own.all_out_status, Some(529));
+    let (health, probe) = (&own.health, &own.probe);
+    assert_eq!(
+        (probe.interval, probe.idle_interval, probe.suspect_interval, probe.timeout),
+        (secs(61), secs(301), secs(6), secs(21))
+    );
+    assert_eq!((health.fall, health.rise, health.consecutive_failures), (4, 2, 6));
+    let window = health.window;
+    assert_eq!(
+        (window.length, window.buckets, window.min_requests, window.failure_ratio),
+        (secs(31), 11, 12, 0.75)
+    );
+    let isolation = health.isolation;
+    assert_eq!((isolation.base, isolation.multiplier, isolation.max), (secs(32), 3.0, secs(300)));
+    assert_eq!((isolation.jitter, isolation.decay_every), (0.2, secs(62)));
+    let ramp = health.ramp;
+    assert_eq!((ramp.length, ramp.min_share, ramp.min_successes, ramp.cap), (secs(63), 0.25, 7, secs(360)));
+    assert_eq!((own.panic.threshold, own.panic.mode, own.panic.all_out), (0.5, PanicMode::Off, AllOut::Wait));
+    assert_eq!((health.stream.first_token, health.stream.gap), (secs(33), secs(34)));
+    assert_eq!(health.stream.hang_after, Duration::from_millis(500));
+    assert_eq!(health.trial_hold, secs(26));
+    assert_eq!(
+        (probe.policy, health.probe_can_restore, probe.backoff_max),
+        (ProbePolicy::WhenIdle, false, secs(302))
+    );
+    assert_eq!((own.limits.concurrency, own.limits.per_host), (17, 5));
+    assert_eq!((own.limits.probes_per_day, own.limits.usd_per_day), (Some(201), Some(5.5)));
+    assert_eq!(own.panic_of("g").mode, PanicMode::Refuse);
+    assert_eq!(own.panic_of("other").mode, PanicMode::Off);
+    assert_eq!(config.models[0].probe.unwrap().interval, secs(7));
+}
+
+#[test]
+fn the_narrower_layer_wins_value_by_value() {
+    let table = Table::text(
+        "model_list:\n\
+         - {model_name: g, litellm_params: {model: openai/a, api_key: k}, model_info: {id: d1, haleway: {interval: 4s, health: {fall: 9}}}}\n\
+         - {model_name: g, litellm_params: {model: openai/a, api_key: k}, model_info: {id: d2, health_check_timeout: 2}}\n\
+         - {model_name: h, litellm_params: {model: openai/a, api_key: k}, model_info: {id: d3}}\n\
+         general_settings: {background_health_checks: true, health_check_interval: 100, health_check_staleness_threshold: 600}\n\
+         haleway: {health: {interval: 50s, timeout: 9s}, groups: {g: {interval: 20s}}}\n",
+    )
+    .var("LITELLM_MASTER_KEY", "k")
+    .var("HEALTH_CHECK_TIMEOUT_SECONDS", "33");
+    let config = table.config();
+    let value = |index: usize| {
+        let probe = config.models[index].probe.unwrap();
+        (probe.interval.as_secs(), probe.timeout.as_secs(), config.models[index].health.fall)
+    };
+    assert_eq!(value(0), (4, 9, 9));
+    assert_eq!(value(1), (20, 2, 1));
+    assert_eq!(value(2), (50, 9, 1));
+}
+
+#[test]
+fn nobody_pays_for_probes_unasked() {
+    let probed = |rest: &str| two(rest).config().models[0].skip_reason;
+    assert_eq!(probed(""), Some("background_health_checks_off"));
+    assert_eq!(probed("router_settings: {cooldown_time: 5}\n"), Some("background_health_checks_off"));
+    assert_eq!(probed("haleway: {admin_listen: ':4001'}\n"), Some("background_health_checks_off"));
+    assert_eq!(probed("general_settings: {background_health_checks: true}\n"), None);
+    assert_eq!(probed("haleway: {profile: resilient}\n"), None);
+    assert_eq!(probed("haleway: {health: {interval: 30s}}\n"), None);
+    let off = "general_settings: {background_health_checks: false}\nhaleway: {profile: resilient}\n";
+    assert_eq!(probed(off), Some("background_health_checks_off"));
+    assert_eq!(probed("haleway: {health: {probe: {policy: never}}}\n"), Some("policy_never"));
+    let on = "general_settings: {background_health_checks: true, master_key: k}\n";
+    let own = |info: &str| {
+        Table::text(format!("model_list: [{{model_name: g, litellm_params: {{model: openai/a, api_key: k}}, model_info: {{{info}}}}}]\n{on}"))
+            .config()
+            .models[0]
+            .skip_reason
+    };
+    assert_eq!(own("disable_background_health_check: true"), Some("disabled"));
+    assert_eq!(own("blocked: true"), Some("blocked"));
+}
+
+#[test]
+fn wrong_values_and_places_of_health_keys() {
+    for (key, severity, code) in [
+        ("interval: soon", Severity::Error, "wrong-type"),
+        ("interval: 0s", Severity::Error, "bad-value"),
+        ("interval: 5 minutes", Severity::Error, "wrong-type"),
+        ("fall: 0", Severity::Error, "bad-value"),
+        ("fall: 1.5", Severity::Error, "wrong-type"),
+        ("window: {failure_ratio: 1.5}", Severity::Error, "bad-value"),
+        ("window: {buckets: 65}", Severity::Error, "bad-value"),
+        ("window: 30s", Severity::Error, "wrong-type"),
+        ("isolation: {multiplier: 0.5}", Severity::Error, "bad-value"),
+        ("panic: {mode: loud}", Severity::Error, "bad-value"),
+        ("probe: {can_restore: maybe}", Severity::Error, "wrong-type"),
+        ("intervall: 30s", Severity::Warning, "unknown-key"),
+        ("window: {lenght: 30s}", Severity::Warning, "unknown-key"),
+        ("probe: {depth: free}", Severity::Warning, "accepted-no-effect"),
+        ("suspect_interval: 500s", Severity::Warning, "interval-order"),
+        ("isolation: {base: 60s, max: 30s}", Severity::Warning, "interval-order"),
+    ] {
+        let finding = two(&format!("haleway: {{health: {{{key}}}}}\n")).only();
+        assert_eq!((finding.code, finding.severity), (code, severity), "{key}");
+    }
+    let finding = one("", "haleway: {all_out: wait}").only();
+    assert_eq!(finding.code, "misplaced-key");
+    let finding = two("haleway: {groups: {g: {probe: {per_host: 3}}}}\n").only();
+    assert_eq!(finding.code, "misplaced-key");
+    assert_eq!(two("haleway: {groups: {gg: {fall: 3}}}\n").only().code, "unknown-group");
+    assert_eq!(two("haleway: {helth: {}}\n").only().hint.as_deref(), Some("did you mean `health`?"));
+    assert_eq!(two("haleway: {fleet: {role: all}}\n").only().code, "accepted-no-effect");
+    assert_eq!(two("haleway: {admin_listen: nowhere}\n").only().severity, Severity::Error);
+    assert_eq!(two("haleway: {errors: {all_out_status: 200}}\n").only().severity, Severity::Error);
+}
+
+#[test]
+fn times_that_nobody_set_follow_those_that_somebody_did() {
+    let litellm =
+        two("general_settings: {background_health_checks: true, health_check_interval: 8}\n").config();
+    let probe = litellm.models[0].probe.unwrap();
+    assert_eq!([probe.idle_interval, probe.suspect_interval, probe.backoff_max], [Duration::from_secs(8); 3]);
+    let own = two("haleway: {health: {interval: 600s}}\n").config().models[0].probe.unwrap();
+    assert_eq!(
+        (own.idle_interval.as_secs(), own.backoff_max.as_secs(), own.suspect_interval.as_secs()),
+        (600, 600, 5)
+    );
+    let short = two("haleway: {health: {interval: 2s}}\n").config().models[0].probe.unwrap();
+    assert_eq!((short.suspect_interval.as_secs(), short.idle_interval.as_secs()), (2, 300));
+}
+
+#[test]
+fn cooldown_keys_have_their_meaning_in_the_resilient_profile_too() {
+    let rest = "haleway: {profile: resilient}\nrouter_settings: {cooldown_time: 70, allowed_fails_policy: {TimeoutErrorAllowedFails: 0}}\n";
+    let health = &two(rest).config().models[0].health;
+    assert_eq!((health.isolation.base.as_secs(), health.isolation.max.as_secs()), (70, 300));
+    assert_eq!(health.litellm.unwrap().cooldown_time.as_secs(), 70);
+    let off = two("haleway: {profile: resilient}\nrouter_settings: {disable_cooldowns: true}\n").config();
+    let health = &off.models[0].health;
+    assert_eq!((health.consecutive_failures, health.window.min_requests), (0, 0));
+    let litellm = two("router_settings: {disable_cooldowns: true}\n").config();
+    assert!(litellm.models[0].health.litellm.unwrap().disable_cooldowns);
+    let one_name =
+        two("router_settings: {cooldown_time: 70}\nhaleway: {health: {isolation: {base: 9s}}}\n").config();
+    let health = &one_name.models[0].health;
+    assert_eq!((health.isolation.base.as_secs(), health.litellm.unwrap().cooldown_time.as_secs()), (9, 9));
+}
