@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use haleway_config::{Loaded, Options, Severity, explain, load, render, render_explanation};
+use haleway_config::{Loaded, Options, Severity, explain, load, render, render_rows};
 
 use crate::cli::ConfigCommand;
 use crate::output;
@@ -63,7 +63,7 @@ fn explain_file(file: &Path) -> ExitCode {
     output::complain(&render(&loaded.diagnostics, output::stderr_is_terminal()));
     match &loaded.config {
         Some(config) => {
-            output::print(&render_explanation(&explain(config)));
+            output::print(&render_rows(&explain(config)));
             ExitCode::from(FINE)
         }
         None => ExitCode::from(ERRORS),

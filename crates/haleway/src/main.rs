@@ -1,5 +1,6 @@
 //! The haleway command. This file is the table of contents; each entry is a module.
 
+mod admin;
 mod cli;
 mod config;
 mod demo;

@@ -1,6 +1,7 @@
 //! `haleway serve`: load → check → build → listen → wait for the signal → drain.
 
-use std::net::{IpAddr, SocketAddr};
+use std::future::Future;
+use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,10 +10,12 @@ use anyhow::{Context, bail};
 use haleway_config::{Config, Options, Severity, Source, load, render};
 use haleway_server::serve::{Limits, bind, serve};
 use haleway_server::{Clock, Gateway, Parts, Routes};
+use haleway_telemetry::{LogFormat, LogSources, init_logging};
 use haleway_upstream::Network;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
+use crate::admin::Admin;
 use crate::cli::{LogArgs, ServeArgs};
 use crate::output;
 use crate::source::System;
@@ -52,15 +55,24 @@ pub(crate) fn load_or_refuse(file: &Path, strict: bool) -> anyhow::Result<Config
 
 /// Sets up logs from flags, environment and configuration, in this order.
 pub(crate) fn init_logs(args: &LogArgs, config: Option<&Config>) -> anyhow::Result<()> {
-    let from_env = || ["HALEWAY_LOG", "RUST_LOG", "LITELLM_LOG"].iter().find_map(|name| System.var(name));
-    let verbose = args.detailed_debug || config.is_some_and(|config| config.litellm.set_verbose);
-    let filter = match &args.log_level {
-        Some(level) => level.clone(),
-        None if verbose => "debug".to_owned(),
-        None => from_env().unwrap_or_else(|| "info".to_owned()),
+    let [haleway_log, rust_log, litellm_log] =
+        ["HALEWAY_LOG", "RUST_LOG", "LITELLM_LOG"].map(|name| System.var(name));
+    let sources = LogSources {
+        detailed_debug: args.detailed_debug,
+        flag: args.log_level.as_deref(),
+        debug: config.is_some_and(|config| config.litellm.set_verbose),
+        haleway_log: haleway_log.as_deref(),
+        rust_log: rust_log.as_deref(),
+        litellm_log: litellm_log.as_deref(),
     };
-    let json = args.json_logs || config.is_some_and(|config| config.litellm.json_logs);
-    haleway_telemetry::init_logs(&filter, json).context("the log filter cannot be used")
+    let format = if args.json_logs || config.is_some_and(|config| config.litellm.json_logs) {
+        LogFormat::Json
+    } else if output::stderr_is_terminal() {
+        LogFormat::Coloured
+    } else {
+        LogFormat::Plain
+    };
+    init_logging(&sources.filter(), format).context("the log filter cannot be used")
 }
 
 /// Makes ring the one TLS provider.
@@ -107,13 +119,13 @@ pub(crate) async fn run_gateway(
         let routes = routes.clone();
         async move { routes.answer(request).await }
     };
-    let serving = tokio::spawn_tracked(gateway, serve(listener, handler, Limits::default(), stop_listening.clone()));
+    let serving = gateway.tasks.spawn(serve(listener, handler, Limits::default(), stop_listening.clone()));
     tracing::info!(%addr, "listening");
     end.await;
     tracing::info!("shutting down: not ready any more, finishing what runs");
     gateway.shutdown.cancel();
     stop_listening.cancel();
-    serving.await;
+    serving.await.context("the listener ended in a fault")?;
     if let Some(admin) = admin {
         admin.stop();
     }
@@ -122,4 +134,21 @@ pub(crate) async fn run_gateway(
         tracing::debug!("background tasks still ran");
     }
     Ok(())
+}
+
+/// Ctrl-C, or the signal with which an orchestrator ends a process.
+pub(crate) async fn wait_for_signal() {
+    let interrupt = tokio::signal::ctrl_c();
+    match tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate()) {
+        Ok(mut terminate) => {
+            tokio::select! {
+                _ = interrupt => {}
+                _ = terminate.recv() => {}
+            }
+        }
+        Err(error) => {
+            tracing::warn!(%error, "SIGTERM cannot be handled; Ctrl-C ends the process");
+            drop(interrupt.await);
+        }
+    }
 }

@@ -23,4 +23,4 @@ pub use clock::Clock;
 pub use deployment::{AttemptLimits, CallLimits, Deployment, Names};
 pub use gateway::{Gateway, Live};
 pub use prober::{OnDemand, Report, Reports, SHOWN_HEADERS, Verdict, probe_now};
-pub use routes::{Routes, admin};
+pub use routes::Routes;

@@ -52,6 +52,17 @@ impl Routes {
         response
     }
 
+    /// Answers one request to the administrative listener: never a model call.
+    pub async fn answer_page<B>(&self, request: Request<B>) -> Response<Body>
+    where
+        B: http_body::Body<Data = Bytes> + Send + 'static,
+        B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+    {
+        let mut response = self.page(request).await;
+        secure(&mut response);
+        response
+    }
+
     async fn page<B>(&self, request: Request<B>) -> Response<Body>
     where
         B: http_body::Body<Data = Bytes> + Send + 'static,
@@ -121,11 +132,6 @@ fn pages_of(gateway: &Arc<Gateway>) -> Router {
         .fallback(pages::not_found)
         .method_not_allowed_fallback(pages::method_not_allowed)
         .with_state(Arc::clone(gateway))
-}
-
-/// The routes of a listener of its own for health and administration: no model calls.
-pub fn admin(gateway: &Arc<Gateway>) -> Router {
-    pages_of(gateway)
 }
 
 fn is_preflight<B>(request: &Request<B>) -> bool {
