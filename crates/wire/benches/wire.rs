@@ -52,7 +52,7 @@ fn main() {
 
 /// A chat request of about `size` bytes: a few parameters and turns of 500 characters.
 fn chat_body(size: usize) -> Vec<u8> {
-    let turn = format!(r#"{{"role":"user","content":"{}"}}"#, "Tell me more about it, \\\"please\\\". ".repeat(14));
+    let turn = format!(r#"{{"role":"user","content":"{}"}}"#, "Tell me more about it, and say \\\"please\\\" when you do; one line for each of the points above.\\n".repeat(5));
     let turns = vec![turn.clone(); (size / (turn.len() + 1)).max(1)].join(",");
     format!(r#"{{"model":"chat","messages":[{turns}],"temperature":0.2,"max_tokens":512,"stream":true}}"#).into_bytes()
 }

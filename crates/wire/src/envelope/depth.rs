@@ -4,7 +4,7 @@
 //! next reader of the same member would not. Most bodies have fewer brackets than the limit and are done after
 //! one count; only the others are walked.
 
-use memchr::{memchr2, memchr2_iter};
+use memchr::{memchr, memchr2_iter};
 
 /// Whether objects and arrays are nested deeper than `limit`. For text that is not JSON the answer is about its
 /// brackets outside strings.
@@ -31,14 +31,18 @@ pub(super) fn exceeds(bytes: &[u8], limit: usize) -> bool {
     false
 }
 
-/// The position after the quote that ends the string whose content begins at `at`.
-fn string_end(bytes: &[u8], mut at: usize) -> usize {
-    while let Some(found) = bytes.get(at..).and_then(|rest| memchr2(b'"', b'\\', rest)) {
-        at += found + 1;
-        if bytes.get(at - 1) == Some(&b'"') {
+/// The position after the quote that ends the string whose content begins at `start`: the first quote before
+/// which the backslashes are even in number.
+fn string_end(bytes: &[u8], start: usize) -> usize {
+    let mut at = start;
+    while let Some(found) = bytes.get(at..).and_then(|rest| memchr(b'"', rest)) {
+        let quote = at + found;
+        let content = bytes.get(start..quote).unwrap_or_default();
+        let slashes = content.iter().rev().take_while(|byte| **byte == b'\\').count();
+        at = quote + 1;
+        if slashes % 2 == 0 {
             return at;
         }
-        at += 1;
     }
     bytes.len()
 }
