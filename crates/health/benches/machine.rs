@@ -4,6 +4,8 @@
 //! error when a target is missed. `cargo xtask bench machine --instructions` counts instructions under
 //! callgrind instead; an argument that is no flag filters by name, and then only that line is counted.
 
+#![expect(clippy::print_stdout, reason = "a benchmark prints")]
+
 use std::alloc::System;
 use std::hint::black_box;
 use std::process::ExitCode;

@@ -2,7 +2,7 @@
 
 use super::{By, Counts, Machine, proves};
 use crate::transition::Observation;
-use crate::{Cause, Class, Effect, GroupFacts, Outcome, Scope, Source, State, Timestamp, Transition};
+use crate::{Cause, Class, Depth, Effect, GroupFacts, Outcome, Scope, Source, State, Timestamp, Transition};
 
 /// Word of an [`Outcome`]'s reason for a server that says it is still loading its model.
 const LOADING: &str = "loading";
@@ -164,7 +164,7 @@ impl Machine {
             self.ramp_ok = self.ramp_ok.saturating_add(1);
             return self.ramp_over(now);
         }
-        if self.state == State::Unknown || (self.state == State::Suspect && self.clear(now)) {
+        if self.state == State::Unknown || (self.state == State::Suspect && self.clear(now, outcome)) {
             return Some(self.recover(now, outcome));
         }
         self.judge_slow(now, outcome, counts)
@@ -201,13 +201,17 @@ impl Machine {
         self.window.add(now, Counts { ok: 1, bad: 0, slow })
     }
 
-    /// Whether nothing speaks against it any more. A run of failed probes that no probe continued lapses.
-    fn clear(&mut self, now: Timestamp) -> bool {
-        let lapsed = self.last_probe.is_none_or(|probe| probe.sent_at + self.params.stale_after <= now);
-        if lapsed {
+    /// Whether `outcome` leaves nothing that speaks against it. A real probe that passes ends the doubt about
+    /// failures of traffic, or an idle deployment would be probed at the pace of doubt for ever; their run goes
+    /// on counting. What nothing has confirmed for as long as evidence lasts lapses.
+    fn clear(&mut self, now: Timestamp, outcome: &Outcome) -> bool {
+        let lasts = self.params.stale_after;
+        if self.last_probe.is_none_or(|probe| probe.sent_at + lasts <= now) {
             self.probe_run = 0;
         }
-        self.probe_run == 0 && self.traffic_run == 0 && !self.wedged
+        let real_probe = outcome.source == Source::Probe && outcome.depth == Depth::Generation;
+        let traffic = self.traffic_run == 0 || real_probe || self.failed_at + lasts <= now;
+        self.probe_run == 0 && traffic && !self.wedged
     }
 
     fn judge_slow(&mut self, now: Timestamp, outcome: &Outcome, counts: Counts) -> Option<Transition> {
@@ -318,6 +322,7 @@ impl Machine {
             return self.suspect(now, Cause::Class(outcome.class), Some(outcome));
         }
         self.traffic_run = self.traffic_run.saturating_add(1);
+        self.failed_at = now;
         let limit = self.params.consecutive_failures;
         if limit > 0 && self.traffic_run >= limit && !self.spares(facts, By::Traffic) {
             return self.isolate(now, Cause::ConsecutiveFailures, By::Traffic, outcome);
@@ -391,15 +396,14 @@ impl Machine {
     /// A passed probe in a configuration fault: a real call proves all of it, a free one only the credential.
     fn cured(&mut self, now: Timestamp, outcome: &Outcome) -> Option<Transition> {
         let free_enough = matches!(self.cause.class(), Some(Class::Auth));
-        let proven = outcome.depth == crate::Depth::Generation || free_enough;
+        let proven = outcome.depth == Depth::Generation || free_enough;
         (outcome.source == Source::Probe && proven)
             .then(|| self.retry(now, Cause::Recovered, Some(Observation::of(outcome))))
     }
 
     /// A passed real probe while the account was thought empty. A stated reset is waited for.
     fn paid(&mut self, now: Timestamp, outcome: &Outcome) -> Option<Transition> {
-        let proven =
-            outcome.source == Source::Probe && outcome.depth == crate::Depth::Generation && !self.stated;
+        let proven = outcome.source == Source::Probe && outcome.depth == Depth::Generation && !self.stated;
         proven.then(|| self.retry(now, Cause::Recovered, Some(Observation::of(outcome))))
     }
 

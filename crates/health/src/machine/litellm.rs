@@ -198,6 +198,7 @@ impl Machine {
             }
         } else {
             self.traffic_run = self.traffic_run.saturating_add(1);
+            self.failed_at = now;
         }
         let counts = self.window.add(now, Counts { bad: 1, ..Counts::default() });
         let red = probe && self.filters_probes() && self.probe_run >= self.params.fall;

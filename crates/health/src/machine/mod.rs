@@ -78,6 +78,8 @@ pub struct Machine {
     probe_depth: Depth,
     /// Hard failures of traffic in a row.
     traffic_run: u32,
+    /// When the latest of them came.
+    failed_at: Timestamp,
     /// Sightings of a configuration fault since the last good answer.
     sightings: u32,
     /// Good answers in a row towards a release or, in a trial, towards `rise`.
@@ -132,6 +134,7 @@ impl Machine {
             probe_run: 0,
             probe_depth: Depth::Generation,
             traffic_run: 0,
+            failed_at: now,
             sightings: 0,
             passes: 0,
             ramp_ok: 0,

@@ -25,6 +25,7 @@ pub struct SavedMachine {
     probe_run: u32,
     probe_depth: Depth,
     traffic_run: u32,
+    failed_at: Timestamp,
     sightings: u32,
     hold_until: Timestamp,
     hold_ms: u64,
@@ -64,6 +65,7 @@ impl Machine {
             probe_run: self.probe_run,
             probe_depth: self.probe_depth,
             traffic_run: self.traffic_run,
+            failed_at: self.failed_at,
             sightings: self.sightings,
             hold_until: self.hold_until,
             hold_ms: u64::try_from(self.hold_length.as_millis()).unwrap_or(u64::MAX),
@@ -96,6 +98,7 @@ impl Machine {
         machine.probe_run = saved.probe_run;
         machine.probe_depth = saved.probe_depth;
         machine.traffic_run = saved.traffic_run;
+        machine.failed_at = saved.failed_at;
         machine.sightings = saved.sightings;
         machine.hold_until = saved.hold_until;
         machine.hold_length = std::time::Duration::from_millis(saved.hold_ms);

@@ -32,10 +32,10 @@ fn h10_the_share_table_of_the_manual_is_true() {
         let share = |params: Params| {
             let rig = Rig::in_state(params, state);
             let standing = rig.machine.standing(rig.now);
-            match state {
-                State::Ramping => "10 to 100 %".to_owned(),
-                _ => format!("{:.0} %", f64::from(standing.weight) * 100.0),
+            if state == State::Ramping {
+                return "10 to 100 %".to_owned();
             }
+            format!("{:.0} %", f64::from(standing.weight) * 100.0)
         };
         let rig = Rig::in_state(exact(), state);
         let standing = rig.machine.standing(rig.now);

@@ -1,7 +1,7 @@
 //! The reference's random run, ported: bursts of good and bad evidence, late and lost trials, jumps of time.
 
 use super::{Rig, exact, secs};
-use crate::{Class, Outcome, Params, Source, State};
+use crate::{Class, Effect, Outcome, Params, Source, State};
 
 #[derive(Clone, Copy)]
 enum Mood {
@@ -82,16 +82,16 @@ fn check(rig: &mut Rig, outcome: &Outcome) {
     let trial = outcome.source == Source::Trial;
     let moved = rig.give(outcome);
     let after = rig.machine.findings(rig.now);
-    match outcome.class {
-        Class::Ok | Class::BadRequest => {
-            assert!(after.step <= before.step, "a success never lengthens isolation")
+    match outcome.class.effect() {
+        Effect::Ok | Effect::Alive => {
+            assert!(after.step <= before.step, "good news never lengthen isolation")
         }
-        Class::Cancelled | Class::Local => assert_eq!(moved, None),
-        Class::RateLimit | Class::Overloaded => {
+        Effect::Neutral => assert_eq!(moved, None),
+        Effect::Soft => {
             let litellm = rig.machine.params().litellm.is_some();
             assert!(litellm || moved.is_none(), "a limit is not death");
         }
-        _ => {}
+        Effect::Hard | Effect::Config | Effect::Budget => {}
     }
     let fenced = matches!(
         before.state,
