@@ -97,13 +97,7 @@ impl Table {
             Strategy::CostBased => walk.run(Best::new(query.random, |member: &Member| member.price)),
             Strategy::Latency { buffer } => {
                 let score = |member: &Member| latency(stats, member.slot, now);
-                let fastest = walk.run(Best::new(query.random, score))?;
-                if buffer <= 0.0 || fastest.trial {
-                    return Some(fastest);
-                }
-                let limit = latency(stats, fastest.slot, now) * (1.0 + buffer);
-                // Everyone within the buffer is as good as the fastest.
-                walk.run(Best::new(query.random, |member: &Member| score(member).max(limit)))
+                walk.run(Best::new(query.random, score).within(buffer))
             }
         }
     }
@@ -128,6 +122,18 @@ const fn tokens(value: u64) -> f32 {
     value as f32
 }
 
+/// Rank, then order, as one number to compare.
+const fn key(rank: u8, order: i32) -> u64 {
+    (rank as u64) << 32 | (order as u32 ^ 1 << 31) as u64
+}
+
+/// Worse than any key.
+const NONE: u64 = u64::MAX;
+
+const fn unkey(key: u64) -> (u8, i32) {
+    ((key >> 32) as u8, (key as u32 ^ 1 << 31) as i32)
+}
+
 struct Walk<'a, H: ?Sized, S: ?Sized> {
     table: &'a Table,
     query: &'a Query<'a>,
@@ -143,31 +149,27 @@ impl<H: Health + ?Sized, S: Stats + ?Sized> Walk<'_, H, S> {
             Reach::InRotation => 0,
             Reach::LastResort => Admission::OUT - 1,
         };
-        let mut best: Option<(u8, i32)> = None;
+        let mut best = NONE;
         let mut trial: Option<(i32, Slot)> = None;
         for member in self.table.members(self.query.group) {
             let admission = self.health.admission(member.slot);
-            let open = admission.trial && self.query.trials && admission.rank > 0;
-            if (admission.rank > worst && !open) || self.gate.stops(member, self.stats).is_some() {
+            let open = admission.rank > 0 && admission.trial && self.query.trials;
+            let key = if admission.rank > worst { NONE } else { key(admission.rank, member.order) };
+            if (key > best || key == NONE) && !open || self.gate.stops(member, self.stats).is_some() {
                 continue;
             }
             if open && trial.is_none_or(|(order, _)| member.order < order) {
                 trial = Some((member.order, member.slot));
             }
-            if admission.rank > worst {
-                continue;
+            if key < best {
+                pick.restart();
+                best = key;
             }
-            let key = (admission.rank, member.order);
-            match best {
-                Some(seen) if key > seen => continue,
-                Some(seen) if key == seen => {}
-                Some(_) | None => {
-                    pick.restart();
-                    best = Some(key);
-                }
+            if key == best && key != NONE {
+                pick.offer(member, admission.weight);
             }
-            pick.offer(member, admission.weight);
         }
+        let best = (best != NONE).then(|| unkey(best));
         match (trial, best) {
             // A trial is taken by the next call that could be served as well, and by any call that has no one
             // in rotation; never to replace a preferred order that works.

@@ -115,6 +115,7 @@ impl Pick for Shuffle {
         (self.kind, self.pick) = (Kind::EVEN, Reservoir::default());
     }
 
+    #[inline]
     fn offer(&mut self, member: &Member, weight: f32) {
         if self.kind.outranked_by(member) {
             self.pick = Reservoir::default();
@@ -133,8 +134,12 @@ impl Pick for Shuffle {
 pub(super) struct Best<F> {
     score: F,
     draws: Draws,
+    /// Scores up to this multiple of the lowest are equal to it.
+    slack: f32,
     lowest: f32,
     equals: Reservoir,
+    /// Score of the pick among `equals`.
+    picked: f32,
     /// Used when chance left every candidate out.
     left_out: Reservoir,
 }
@@ -142,16 +147,23 @@ pub(super) struct Best<F> {
 impl<F: Fn(&Member) -> f32> Best<F> {
     pub(super) fn new(random: u64, score: F) -> Self {
         let (equals, left_out) = (Reservoir::default(), Reservoir::default());
-        Self { score, draws: Draws(random), lowest: f32::INFINITY, equals, left_out }
+        let (lowest, picked) = (f32::INFINITY, f32::INFINITY);
+        Self { score, draws: Draws(random), slack: 1.0, lowest, equals, picked, left_out }
+    }
+
+    /// Takes everyone whose score exceeds the lowest by at most this share as its equal.
+    pub(super) fn within(self, share: f32) -> Self {
+        Self { slack: 1.0 + share, ..self }
     }
 }
 
 impl<F: Fn(&Member) -> f32> Pick for Best<F> {
     fn restart(&mut self) {
-        (self.lowest, self.equals, self.left_out) =
-            (f32::INFINITY, Reservoir::default(), Reservoir::default());
+        (self.lowest, self.picked) = (f32::INFINITY, f32::INFINITY);
+        (self.equals, self.left_out) = (Reservoir::default(), Reservoir::default());
     }
 
+    #[inline]
     fn offer(&mut self, member: &Member, weight: f32) {
         if weight < 1.0 && self.draws.leaves_out(weight) {
             self.left_out.offer(member.slot, weight.max(LEAST_WEIGHT), self.draws.unit());
@@ -160,9 +172,16 @@ impl<F: Fn(&Member) -> f32> Pick for Best<F> {
         let score = (self.score)(member);
         if score < self.lowest {
             self.lowest = score;
-            self.equals = Reservoir { total: 1.0, slot: Some(member.slot) };
-        } else if score <= self.lowest {
+            if self.picked > score * self.slack {
+                (self.equals, self.picked) = (Reservoir { total: 1.0, slot: Some(member.slot) }, score);
+                return;
+            }
+        }
+        if score <= self.lowest * self.slack {
             self.equals.offer(member.slot, 1.0, self.draws.unit());
+            if self.equals.slot == Some(member.slot) {
+                self.picked = score;
+            }
         }
     }
 
@@ -223,6 +242,7 @@ impl<S: Stats + ?Sized> Pick for PowerOfTwo<'_, S> {
         (self.pair, self.seen, self.left_out) = ([None; 2], 0, Reservoir::default());
     }
 
+    #[inline]
     fn offer(&mut self, member: &Member, weight: f32) {
         if self.kind.outranked_by(member) {
             self.by_share = Default::default();
