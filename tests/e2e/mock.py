@@ -103,7 +103,7 @@ class Mock(Server):
 
     def deployments(self, config: str) -> None:
         """Makes the mock tell apart all deployments of a config; those that are not scripted answer properly."""
-        for key in set(re.findall(r"api_key: (sk-[a-z-]+)", config)) - self.known:
+        for key in set(re.findall(r"api_key: (sk-[\w-]+)", config)) - self.known:
             self.script(key, ok())
 
     def script(self, key: str, behaviour: dict) -> None:

@@ -23,10 +23,13 @@ FAULTS = {
     503: (openai.InternalServerError, provider_error("overloaded", kind="server_error")),
 }
 
+# As long as a real one, since that is what providers repeat in their errors.
+KEY = "sk-fault-0123456789abcdefghij"
+
 FAULT_CONFIG = """
 model_list:
   - model_name: fault
-    litellm_params: {model: openai/gpt-4o-mini, api_base: os.environ/MOCK_BASE, api_key: sk-fault}
+    litellm_params: {model: openai/gpt-4o-mini, api_base: os.environ/MOCK_BASE, api_key: sk-fault-0123456789abcdefghij}
     model_info: {id: dep-fault}
 router_settings: {num_retries: 0}
 general_settings: {master_key: os.environ/GATEWAY_KEY}
@@ -37,29 +40,29 @@ general_settings: {master_key: os.environ/GATEWAY_KEY}
 def test_the_providers_error_is_raised_as_its_class(start, mock, code):
     expected, body = FAULTS[code]
     gateway = start(FAULT_CONFIG)
-    mock.script("sk-fault", status(code, body))
+    mock.script(KEY, status(code, body))
     with pytest.raises(expected) as caught:
         gateway.chat("fault")
     assert caught.value.status_code == code
     assert caught.value.code == str(code)
     assert body["error"]["message"] in caught.value.message
     assert caught.value.response.headers["x-litellm-model-id"] == "dep-fault"
-    assert mock.count("sk-fault") == 1
+    assert mock.count(KEY) == 1
 
 
 def test_the_gateways_own_bad_key_is_not_the_callers(start, mock):
     gateway = start(FAULT_CONFIG)
-    mock.script("sk-fault", status(401, provider_error("Incorrect API key provided: sk-fault", "invalid_api_key")))
+    mock.script(KEY, status(401, provider_error(f"Incorrect API key provided: {KEY}", "invalid_api_key")))
     with pytest.raises(openai.AuthenticationError) as caught:
         gateway.chat("fault")
     assert caught.value.type == "authentication_error"
-    assert "sk-fault" not in caught.value.response.text
+    assert KEY not in caught.value.response.text
 
 
 @pytest.mark.parametrize("fault", [reset(), malformed()], ids=["reset", "malformed"])
 def test_a_broken_provider_is_a_server_error(start, mock, fault):
     gateway = start(FAULT_CONFIG)
-    mock.script("sk-fault", fault)
+    mock.script(KEY, fault)
     with pytest.raises(openai.InternalServerError) as caught:
         gateway.chat("fault")
     assert caught.value.type == "internal_server_error"

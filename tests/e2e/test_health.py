@@ -58,7 +58,8 @@ def test_the_report_has_litellms_shape_with_age_and_origin(start, mock):
     for entry in body["healthy_endpoints"] + body["unhealthy_endpoints"]:
         assert entry["model"]
         assert entry["age_seconds"] >= 0
-        assert entry["source"]
+        assert entry["checked_by"] == "background_health_check"
+        assert entry["checked_at"].endswith("Z")
     assert "sk-" not in json.dumps(body).replace("sk-****", "")
 
 
