@@ -1,0 +1,3 @@
+//! The whole gateway against mock providers, on the paused clock.
+
+mod harness;
