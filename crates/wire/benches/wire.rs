@@ -19,10 +19,12 @@ const ROUND: Duration = Duration::from_millis(25);
 const CHUNK: &str = r#"{"id":"chatcmpl-q","object":"chat.completion.chunk","created":1796050800,"model":"gpt-4o-mini-2024-07-18","choices":[{"index":0,"delta":{"content":" hello"},"logprobs":null,"finish_reason":null}],"usage":null}"#;
 
 fn main() {
-    for (name, size, budget_ns) in [("envelope 2.8 KB", 2_800, 4_000), ("envelope 105 KB", 105_000, 100_000)] {
+    for (name, size, budget_ns) in [("envelope 2.8 KB", 2_800, 4_000), ("envelope 105 KB", 105_000, 100_000)]
+    {
         let body = chat_body(size);
         report(&format!("{name}: parse, patch model, write"), budget_ns, || {
-            let envelope = Envelope::parse(black_box(&body)).map(|e| e.patched(&[Change::set_str("model", "gpt-4o")]));
+            let envelope =
+                Envelope::parse(black_box(&body)).map(|e| e.patched(&[Change::set_str("model", "gpt-4o")]));
             black_box(envelope.map(|bytes| bytes.len()).unwrap_or_default());
         });
     }
@@ -41,10 +43,16 @@ fn main() {
     headers.insert("retry-after", HeaderValue::from_static("20"));
     headers.insert("x-ratelimit-remaining-requests", HeaderValue::from_static("0"));
     headers.insert("x-ratelimit-reset-requests", HeaderValue::from_static("20s"));
-    report("wait::from_headers", 2_000, || {
+    report("wait::from_headers", 5_000, || {
         black_box(wait::from_headers(black_box(&headers), 1_796_050_800_000, wait::DEFAULT_CAP));
     });
-    let error = ErrorBody { message: "Rate limit reached", kind: "rate_limit_error", param: None, code: "429", extra: &[] };
+    let error = ErrorBody {
+        message: "Rate limit reached",
+        kind: "rate_limit_error",
+        param: None,
+        code: "429",
+        extra: &[],
+    };
     report("error_body::to_bytes", 1_000, || {
         black_box(black_box(&error).to_bytes());
     });
@@ -54,7 +62,8 @@ fn main() {
 fn chat_body(size: usize) -> Vec<u8> {
     let turn = format!(r#"{{"role":"user","content":"{}"}}"#, "Tell me more about it, and say \\\"please\\\" when you do; one line for each of the points above.\\n".repeat(5));
     let turns = vec![turn.clone(); (size / (turn.len() + 1)).max(1)].join(",");
-    format!(r#"{{"model":"chat","messages":[{turns}],"temperature":0.2,"max_tokens":512,"stream":true}}"#).into_bytes()
+    format!(r#"{{"model":"chat","messages":[{turns}],"temperature":0.2,"max_tokens":512,"stream":true}}"#)
+        .into_bytes()
 }
 
 fn report(name: &str, budget_ns: u128, mut operation: impl FnMut()) {

@@ -290,10 +290,8 @@ fn finish(answer: &Answer<'_>, extract: &Extract, body: Option<&Value>, verdict:
         fault.retry_after_clamped = credible.is_some_and(|wait| wait.clamped);
     }
     if let Some(length) = fault.retry_after {
-        fault.cooldown = match fault.class {
-            Class::RateLimit => length,
-            _ => fault.cooldown.max(length),
-        };
+        // A stated wait is the whole length of a limit; elsewhere it only prolongs what the class has.
+        fault.cooldown = if fault.class == Class::RateLimit { length } else { fault.cooldown.max(length) };
     }
     if extract.per_day && fault.class == Class::RateLimit {
         fault.daily = true;

@@ -5,7 +5,14 @@ use proptest::prelude::*;
 use super::*;
 
 fn answer<'a>(status: u16, headers: &'a HeaderMap, body: &'a [u8]) -> Answer<'a> {
-    Answer { provider: "openai_compatible", mode: Mode::Chat, status, headers, body, now_ms: 1_796_050_800_000 }
+    Answer {
+        provider: "openai_compatible",
+        mode: Mode::Chat,
+        status,
+        headers,
+        body,
+        now_ms: 1_796_050_800_000,
+    }
 }
 
 fn of(status: u16, body: &str) -> Fault {
@@ -39,14 +46,22 @@ fn keys_never_leave_in_messages() {
         ("token eyJhbGciOiJIUzI1NiJ9.e30.abc", "eyJhbGci"),
         ("xa***q1 is wrong", "xa***q1"),
         ("AccessKey AKIAIOSFODNN7EXAMPLE unknown", "AKIAIOSFODNN7EXAMPLE"),
-        ("9fQ2bT7xL0pZ4mV8kR1cN6yH3wJ5sD aB9fQ2bT7xL0pZ4mV8kR1cN6yH3wJ5sD", "aB9fQ2bT7xL0pZ4mV8kR1cN6yH3wJ5sD"),
+        (
+            "9fQ2bT7xL0pZ4mV8kR1cN6yH3wJ5sD aB9fQ2bT7xL0pZ4mV8kR1cN6yH3wJ5sD",
+            "aB9fQ2bT7xL0pZ4mV8kR1cN6yH3wJ5sD",
+        ),
     ] {
         let fault = of(401, &serde_json::json!({"error": {"message": text, "code": text}}).to_string());
         assert!(!fault.message.contains(secret), "{}", fault.message);
         assert!(!fault.code.unwrap_or_default().contains(secret), "{text}");
         assert!(fault.message.contains("[redacted]"), "{}", fault.message);
     }
-    for harmless in ["The model `gpt-4o-mini-2024-07-18` does not exist", "sk- is the prefix", "key not found", "risk-averse"] {
+    for harmless in [
+        "The model `gpt-4o-mini-2024-07-18` does not exist",
+        "sk- is the prefix",
+        "key not found",
+        "risk-averse",
+    ] {
         assert_eq!(redact(harmless), harmless);
     }
 }
@@ -64,7 +79,10 @@ fn d15_a_model_that_the_caller_named_is_the_callers_mistake() {
     let fault = of(404, r#"{"error":{"code":"model_not_found","message":"no"}}"#);
     assert_eq!((fault.class, fault.class.effect()), (Class::ModelNotFound, Effect::Config));
     let fault = fault.for_callers_model();
-    assert_eq!((fault.class.effect(), fault.client_status, fault.retry_other), (Effect::Alive, 404, RetryOther::No));
+    assert_eq!(
+        (fault.class.effect(), fault.client_status, fault.retry_other),
+        (Effect::Alive, 404, RetryOther::No)
+    );
     let limited = of(429, "{}");
     assert_eq!(limited.clone().for_callers_model(), limited);
 }
@@ -72,15 +90,27 @@ fn d15_a_model_that_the_caller_named_is_the_callers_mistake() {
 #[test]
 fn d11_an_error_as_the_first_event_has_the_status_it_carries() {
     let headers = HeaderMap::new();
-    let first = |data: &str| first_event(&answer(200, &headers, data.as_bytes())).map(|f| (f.class, f.status));
+    let first =
+        |data: &str| first_event(&answer(200, &headers, data.as_bytes())).map(|f| (f.class, f.status));
     assert_eq!(first(r#"{"error":{"code":429}}"#), Some((Class::RateLimit, 429)));
     assert_eq!(first(r#"{"error":{"code":"503","message":"x"}}"#), Some((Class::Overloaded, 503)));
-    assert_eq!(first(r#"{"type":"error","error":{"type":"overloaded_error"}}"#), Some((Class::Overloaded, 529)));
+    assert_eq!(
+        first(r#"{"type":"error","error":{"type":"overloaded_error"}}"#),
+        Some((Class::Overloaded, 529))
+    );
     assert_eq!(first(r#"{"type":"error","error":{"type":"api_error"}}"#), Some((Class::ServerError, 500)));
     assert_eq!(first("event: error\ndata: {\"message\":\"boom\"}\n\n"), Some((Class::ServerError, 200)));
     assert_eq!(first(r#"[{"error":{"code":503,"status":"UNAVAILABLE"}}]"#), Some((Class::Overloaded, 503)));
-    assert_eq!(first(r#"{"type":"response.failed","response":{"error":{"code":"rate_limit_exceeded"}}}"#).unwrap().0, Class::RateLimit);
-    for fine in [r#"{"choices":[{"delta":{"role":"assistant"}}]}"#, "[DONE]", "", r#"{"type":"message_start","message":{}}"#] {
+    assert_eq!(
+        first(r#"{"type":"response.failed","response":{"error":{"code":"rate_limit_exceeded"}}}"#).unwrap().0,
+        Class::RateLimit
+    );
+    for fine in [
+        r#"{"choices":[{"delta":{"role":"assistant"}}]}"#,
+        "[DONE]",
+        "",
+        r#"{"type":"message_start","message":{}}"#,
+    ] {
         assert_eq!(first(fine), None, "{fine}");
     }
 }
@@ -97,7 +127,8 @@ fn d04_a_wall_with_a_reset_is_a_wait_and_one_without_is_billing() {
 
 #[test]
 fn d18_the_scope_is_the_providers_word() {
-    let model = of(429, r#"{"error":{"message":"tokens per minute for model x","code":"rate_limit_exceeded"}}"#);
+    let model =
+        of(429, r#"{"error":{"message":"tokens per minute for model x","code":"rate_limit_exceeded"}}"#);
     assert_eq!((model.class, model.scope), (Class::RateLimit, Scope::Model));
     let plan = of(429, r#"{"error":{"message":"usage limit of your plan reached"}}"#);
     assert!(matches!(plan.scope, Scope::Credential | Scope::Account), "{:?}", plan.scope);
@@ -117,7 +148,8 @@ fn absurd_waits_are_cut_and_flagged() {
 fn codes_that_no_rule_knows_are_counted_and_plain_ones_are_not() {
     assert!(of(400, r#"{"error":{"code":"brand_new_code","message":"x"}}"#).unlisted);
     assert_eq!(of(400, r#"{"error":{"code":"brand_new_code"}}"#).class, Class::BadRequest);
-    for plain in [r#"{"error":{"type":"invalid_request_error","code":null}}"#, r#"{"detail":"no"}"#, "{}", ""] {
+    for plain in [r#"{"error":{"type":"invalid_request_error","code":null}}"#, r#"{"detail":"no"}"#, "{}", ""]
+    {
         assert!(!of(400, plain).unlisted, "{plain}");
     }
     assert!(of(597, "{}").unlisted && of(456, "{}").unlisted);
@@ -125,7 +157,8 @@ fn codes_that_no_rule_knows_are_counted_and_plain_ones_are_not() {
 
 #[test]
 fn only_the_beginning_of_a_body_is_looked_at() {
-    let mut body = format!("{{\"error\":{{\"code\":\"insufficient_quota\",\"message\":\"{}", "x".repeat(200_000));
+    let mut body =
+        format!("{{\"error\":{{\"code\":\"insufficient_quota\",\"message\":\"{}", "x".repeat(200_000));
     body.push_str("\"},\"code\":\"rate_limit_exceeded\"}");
     assert_eq!(of(429, &body).class, Class::Billing);
     let deep = "[".repeat(100_000);

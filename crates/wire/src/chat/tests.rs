@@ -18,9 +18,14 @@ fn output_is_anything_the_model_said() {
         r#"{"content":[{"type":"thinking","thinking":[]}]}"#,
         r#"{"audio":{"id":"a"}}"#,
     ] {
-        assert!(chunk(&format!(r#"[{{"index":0,"delta":{delta},"finish_reason":null}}]"#)).has_output, "{delta}");
+        assert!(
+            chunk(&format!(r#"[{{"index":0,"delta":{delta},"finish_reason":null}}]"#)).has_output,
+            "{delta}"
+        );
     }
-    for delta in [r#"{"role":"assistant","content":""}"#, "{}", r#"{"content":null}"#, r#"{"tool_calls":[]}"#, "null"] {
+    for delta in
+        [r#"{"role":"assistant","content":""}"#, "{}", r#"{"content":null}"#, r#"{"tool_calls":[]}"#, "null"]
+    {
         let facts = chunk(&format!(r#"[{{"index":0,"delta":{delta}}}]"#));
         assert!(!facts.has_output && !facts.malformed, "{delta}");
     }
@@ -33,7 +38,13 @@ fn endings_usage_errors_and_the_end_mark_are_seen() {
     assert_eq!(chunk(r#"[{"delta":{},"finish_reason":"length"}]"#).finish, Some(Finish::Length));
     assert!(inspect_chunk(b"[DONE]").is_done && inspect_chunk(b" [DONE] ").is_done);
     let facts = inspect_chunk(br#"{"choices":[],"usage":{"prompt_tokens":9,"completion_tokens":4,"total_tokens":13,"completion_tokens_details":{"reasoning_tokens":3},"prompt_tokens_details":{"cached_tokens":8}}}"#);
-    let usage = Usage { prompt_tokens: 9, completion_tokens: 4, total_tokens: 13, reasoning_tokens: 3, cached_tokens: 8 };
+    let usage = Usage {
+        prompt_tokens: 9,
+        completion_tokens: 4,
+        total_tokens: 13,
+        reasoning_tokens: 3,
+        cached_tokens: 8,
+    };
     assert_eq!(facts.usage, Some(usage));
     for error in [r#"{"error":{"message":"x"}}"#, r#"{"error":"x"}"#, r#"{"object":"error","message":"x"}"#] {
         let facts = inspect_chunk(error.as_bytes());
@@ -51,7 +62,10 @@ fn unusual_types_do_not_hide_the_rest() {
     let facts = inspect_chunk(body.as_bytes());
     assert!(facts.has_output && !facts.malformed);
     assert_eq!(facts.finish, Some(Finish::Stop));
-    assert_eq!(inspect_chunk(br#"{"choices":[{"delta":{"content":"a"},"finish_reason":7}],"usage":"x"}"#).finish, None);
+    assert_eq!(
+        inspect_chunk(br#"{"choices":[{"delta":{"content":"a"},"finish_reason":7}],"usage":"x"}"#).finish,
+        None
+    );
     assert!(inspect_chunk(br#"{"choices":[{"delta":{"content":"a"},"finish_reason":7}]}"#).has_output);
 }
 
@@ -61,14 +75,36 @@ fn the_other_wires_streams_are_read_by_their_types() {
     let responses = |data| see(StreamKind::Responses, data);
     assert!(responses(r#"{"type":"response.output_text.delta","delta":"a"}"#).has_output);
     assert!(!responses(r#"{"type":"response.created","response":{}}"#).has_output);
-    let done = responses(r#"{"type":"response.incomplete","response":{"incomplete_details":{"reason":"max_output_tokens"},"usage":{"input_tokens":2,"output_tokens":3}}}"#);
-    assert_eq!((done.is_done, done.finish, done.usage.unwrap().total_tokens), (true, Some(Finish::Length), 5));
+    let done = responses(
+        r#"{"type":"response.incomplete","response":{"incomplete_details":{"reason":"max_output_tokens"},"usage":{"input_tokens":2,"output_tokens":3}}}"#,
+    );
+    assert_eq!(
+        (done.is_done, done.finish, done.usage.unwrap().total_tokens),
+        (true, Some(Finish::Length), 5)
+    );
     assert!(responses(r#"{"type":"response.failed","response":{"error":{"code":"x"}}}"#).error);
     let messages = |data| see(StreamKind::Messages, data);
-    assert!(messages(r#"{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"a"}}"#).has_output);
-    assert!(!messages(r#"{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":""}}"#).has_output);
-    assert!(messages(r#"{"type":"content_block_start","index":0,"content_block":{"type":"tool_use","name":"f"}}"#).has_output);
-    assert_eq!(messages(r#"{"type":"message_delta","delta":{"stop_reason":"max_tokens"},"usage":{"output_tokens":3}}"#).finish, Some(Finish::Length));
+    assert!(
+        messages(r#"{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"a"}}"#)
+            .has_output
+    );
+    assert!(
+        !messages(r#"{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":""}}"#)
+            .has_output
+    );
+    assert!(
+        messages(
+            r#"{"type":"content_block_start","index":0,"content_block":{"type":"tool_use","name":"f"}}"#
+        )
+        .has_output
+    );
+    assert_eq!(
+        messages(
+            r#"{"type":"message_delta","delta":{"stop_reason":"max_tokens"},"usage":{"output_tokens":3}}"#
+        )
+        .finish,
+        Some(Finish::Length)
+    );
     assert!(messages(r#"{"type":"message_stop"}"#).is_done);
     assert!(messages(r#"{"type":"error","error":{"type":"overloaded_error"}}"#).error);
     assert!(messages(r#"{"error":{"message":"x"}}"#).error);
@@ -95,7 +131,12 @@ fn an_answer_is_usable_when_it_holds_what_it_promises() {
         (Embedding, r#"{"data":[{"embedding":"AACAPw=="}]}"#, true, true),
         (Embedding, r#"{"data":[{"embedding":"AAAAAA=="}]}"#, false, true),
         (Embedding, r#"{"data":[]}"#, false, false),
-        (Responses, r#"{"status":"completed","output":[{"type":"message","content":[{"type":"output_text","text":"2"}]}]}"#, true, true),
+        (
+            Responses,
+            r#"{"status":"completed","output":[{"type":"message","content":[{"type":"output_text","text":"2"}]}]}"#,
+            true,
+            true,
+        ),
         (Responses, r#"{"status":"incomplete","output":[{"type":"reasoning"}]}"#, false, true),
         (Messages, r#"{"content":[{"type":"text","text":"2"}],"stop_reason":"end_turn"}"#, true, true),
         (Messages, r#"{"content":[]}"#, false, true),
@@ -109,7 +150,9 @@ fn an_answer_is_usable_when_it_holds_what_it_promises() {
     }
     let blank = inspect_answer(br#"{"choices":[{"message":{"content":""},"finish_reason":"length"}],"usage":{"completion_tokens_details":{"reasoning_tokens":16}}}"#, Chat);
     assert_eq!((blank.finish, blank.reasoning_tokens, blank.has_reasoning), (Some(Finish::Length), 16, true));
-    for body in [r#"{"error":"x"}"#, r#"{"base_resp":{"status_code":1008}}"#, r#"{"status":"failed","output":[]}"#] {
+    for body in
+        [r#"{"error":"x"}"#, r#"{"base_resp":{"status_code":1008}}"#, r#"{"status":"failed","output":[]}"#]
+    {
         assert!(inspect_answer(body.as_bytes(), Chat).error, "{body}");
     }
 }

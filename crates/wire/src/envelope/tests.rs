@@ -101,8 +101,11 @@ fn depth_is_bounded_and_brackets_in_strings_do_not_count() {
     assert_eq!(kind("[".repeat(1_000_000).as_bytes()), EnvelopeErrorKind::TooDeep);
     let wide = format!("{{\"a\":[{}{{}}]}}", "{\"b\":[\"}\\\"]\"]},".repeat(500));
     assert!(Envelope::parse(wide.as_bytes()).is_ok());
+    // Deep only to a look that does not know strings, and deep behind closing brackets in a string.
     let text = format!("{{\"a\":\"{}\\\"{}\"}}", "[".repeat(500), "{".repeat(500));
     assert!(Envelope::parse(text.as_bytes()).is_ok());
+    let hidden = format!("{{\"a\":\"{}\",\"b\":{}{}}}", "]".repeat(500), "[".repeat(200), "]".repeat(200));
+    assert_eq!(kind(hidden.as_bytes()), EnvelopeErrorKind::TooDeep);
 }
 
 #[test]

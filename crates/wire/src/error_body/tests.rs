@@ -4,7 +4,8 @@ use super::*;
 
 #[test]
 fn openai_clients_get_litellms_envelope_with_a_string_code() {
-    let body = ErrorBody { message: "no", kind: "invalid_request_error", code: "400", ..ErrorBody::default() };
+    let body =
+        ErrorBody { message: "no", kind: "invalid_request_error", code: "400", ..ErrorBody::default() };
     let expected = br#"{"error":{"message":"no","type":"invalid_request_error","param":null,"code":"400"}}"#;
     assert_eq!(&body.to_bytes()[..], expected);
     let extra = [("class", json!("overloaded"))];
@@ -19,7 +20,8 @@ fn anthropic_clients_get_anthropics_shape_and_types() {
     let body = ErrorBody { message: "busy", kind: "server_error", code: "500", ..ErrorBody::default() };
     let expected = br#"{"type":"error","error":{"type":"api_error","message":"busy"}}"#;
     assert_eq!(&body.to_anthropic_bytes()[..], expected);
-    for (ours, theirs) in [("insufficient_quota", "billing_error"), ("rate_limit_error", "rate_limit_error")] {
+    for (ours, theirs) in [("insufficient_quota", "billing_error"), ("rate_limit_error", "rate_limit_error")]
+    {
         let bytes = ErrorBody { kind: ours, ..body.clone() }.to_anthropic_bytes();
         let value: Value = serde_json::from_slice(&bytes).unwrap();
         assert_eq!(value["error"]["type"], theirs);

@@ -79,7 +79,8 @@ fn d05_the_wait_is_found_wherever_it_stands() {
         (r#"{"choices":[{"message":{"content":"hi"}}]}"#, None),
     ];
     for (body, wanted) in table {
-        let got = parse(&HeaderMap::new(), body.as_bytes(), NOW, DEFAULT_CAP).map(|wait| wait.length.as_millis());
+        let got =
+            parse(&HeaderMap::new(), body.as_bytes(), NOW, DEFAULT_CAP).map(|wait| wait.length.as_millis());
         assert_eq!(got, wanted, "{body}");
     }
     // Prose inside JSON is handed over by the reader of the JSON, who knows which member is prose.
@@ -89,7 +90,8 @@ fn d05_the_wait_is_found_wherever_it_stands() {
 
 #[test]
 fn only_the_limit_that_is_used_up_has_a_say() {
-    let table: [(&[(&str, &str)], Option<u128>); 8] = [
+    type Case<'a> = (&'a [(&'a str, &'a str)], Option<u128>);
+    let table: [Case<'_>; 8] = [
         (&[("x-ratelimit-remaining-requests", "0"), ("x-ratelimit-reset-requests", "6m0s")], Some(360_000)),
         (&[("x-ratelimit-remaining-requests", "5"), ("x-ratelimit-reset-requests", "6m0s")], None),
         (&[("x-ratelimit-remaining-tokens", "0"), ("x-ratelimit-reset-tokens", "20ms")], Some(20)),
@@ -104,7 +106,10 @@ fn only_the_limit_that_is_used_up_has_a_say() {
         ),
         (&[("x-ratelimit-remaining", "0"), ("x-ratelimit-reset", "1796050860000")], Some(60_000)),
         (&[("ratelimit-remaining", "0"), ("ratelimit-reset", "12")], Some(12_000)),
-        (&[("x-ratelimit-remaining-tokens-minute", "0"), ("x-ratelimit-reset-tokens-minute", "33.5")], Some(33_500)),
+        (
+            &[("x-ratelimit-remaining-tokens-minute", "0"), ("x-ratelimit-reset-tokens-minute", "33.5")],
+            Some(33_500),
+        ),
         (&[("x-ratelimit-remaining-requests", "0")], None),
     ];
     for (pairs, wanted) in table {
