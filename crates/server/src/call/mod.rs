@@ -86,11 +86,6 @@ where
     let wishes = Wishes::read(&envelope, &head.headers);
     let resolution = live.table.resolve(&model).map_err(|_| refusal::unknown_model(&model))?;
 
-    let cleaned = read::without_router_members(&envelope);
-    let envelope = match &cleaned {
-        Some(bytes) => read::envelope(bytes)?,
-        None => envelope,
-    };
     let session = Session {
         gateway,
         live: &live,

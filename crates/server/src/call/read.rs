@@ -6,14 +6,11 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use haleway_providers::Operation;
-use haleway_wire::{Change, Envelope, EnvelopeErrorKind};
+use haleway_wire::{Envelope, EnvelopeErrorKind};
 use http::HeaderMap;
 use http_body_util::{BodyExt, Limited};
 
 use crate::error::ApiError;
-
-/// Members that speak to the router; no provider knows them.
-const ROUTER_MEMBERS: [&str; 4] = ["num_retries", "fallbacks", "disable_fallbacks", "tags"];
 
 /// The whole body, at most `limit` bytes.
 ///
@@ -58,16 +55,6 @@ pub(crate) fn envelope(bytes: &[u8]) -> Result<Envelope<'_>, ApiError> {
         let detail = if not_an_object { "expected an object".to_owned() } else { error.to_string() };
         ApiError::invalid(format!("Invalid JSON payload: {detail}"), Some("request_body"))
     })
-}
-
-/// The bytes without the members that speak to the router; `None` when there are none, the usual case.
-pub(crate) fn without_router_members(envelope: &Envelope<'_>) -> Option<Bytes> {
-    let changes: Vec<Change<'_>> = ROUTER_MEMBERS
-        .into_iter()
-        .filter(|name| envelope.get(name).is_some())
-        .map(Change::Remove)
-        .collect();
-    (!changes.is_empty()).then(|| envelope.patched(&changes))
 }
 
 /// The model's name: of the path, else of the body.

@@ -34,6 +34,8 @@ pub(crate) struct StreamReader {
     decoder: Decoder,
     shape: Shape,
     kind: StreamKind,
+    /// The usage chunk was not asked for by the caller.
+    strip_usage: bool,
     judge: Judge,
     said: bool,
     complete: bool,
@@ -43,7 +45,7 @@ pub(crate) struct StreamReader {
 
 #[derive(Debug)]
 enum Shape {
-    Passthrough { strip_usage: bool },
+    Passthrough,
     Translated { translator: Box<dyn Translator>, chunks: Vec<Bytes> },
 }
 
@@ -57,7 +59,7 @@ impl StreamReader {
         judge: Judge,
     ) -> Self {
         let shape = match reply {
-            Reply::Passthrough => Shape::Passthrough { strip_usage },
+            Reply::Passthrough => Shape::Passthrough,
             Reply::Translated(translator) => Shape::Translated { translator, chunks: Vec::new() },
         };
         Self {
@@ -65,6 +67,7 @@ impl StreamReader {
             decoder: Decoder::new(sse::DEFAULT_LIMIT),
             shape,
             kind,
+            strip_usage,
             judge,
             said: false,
             complete: false,
@@ -137,26 +140,21 @@ impl StreamReader {
 
     /// Whether bytes pass as they came, cut where the network cut them.
     const fn forwards_whole(&self) -> bool {
-        matches!(self.shape, Shape::Passthrough { strip_usage: false })
+        matches!(self.shape, Shape::Passthrough) && !self.strip_usage
     }
 
     /// Looks at one event; writes what the caller gets to `out` unless bytes pass whole. Answers whether it says
     /// something.
     fn look(&mut self, event: &Event, out: &mut BytesMut) -> Result<bool, Box<Failed>> {
         match &mut self.shape {
-            Shape::Passthrough { strip_usage } => {
-                if event.is_blank() {
-                    if *strip_usage {
-                        out.extend_from_slice(&event.raw);
-                    }
-                    return Ok(false);
-                }
-                let facts = inspect_event(self.kind, &event.data);
-                let stripped = *strip_usage && is_usage_chunk(&event.data);
-                if *strip_usage && !stripped {
+            Shape::Passthrough => {
+                if self.strip_usage && !is_usage_chunk(&event.data) {
                     out.extend_from_slice(&event.raw);
                 }
-                self.note(&facts, &event.data)
+                if event.is_blank() {
+                    return Ok(false);
+                }
+                self.note(&inspect_event(self.kind, &event.data), &event.data)
             }
             Shape::Translated { translator, chunks } => {
                 chunks.clear();
@@ -164,7 +162,9 @@ impl StreamReader {
                 let chunks = std::mem::take(chunks);
                 let mut said = false;
                 for chunk in &chunks {
-                    sse::write_event(out, None, chunk);
+                    if !self.strip_usage || !is_usage_chunk(chunk) {
+                        sse::write_event(out, None, chunk);
+                    }
                     said |= self.note(&inspect_event(StreamKind::Chat, chunk), chunk)?;
                 }
                 match step {
