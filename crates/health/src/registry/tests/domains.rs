@@ -184,6 +184,17 @@ fn d03_an_empty_account_takes_all_its_deployments_and_is_retested_seldom() {
     assert_eq!(attempts[3], 60, "every call answered");
 }
 
+#[test]
+fn d03_a_free_call_does_not_show_that_an_account_can_pay() {
+    let mut world = shared(Some(60));
+    world.traffic("d1", Class::Billing);
+    world.pass(S);
+    let mut free = world.outcome("d1", Class::Ok, Source::Probe);
+    free.depth = Depth::Free;
+    world.report("d1", &free);
+    assert_eq!((world.state("d1"), world.state("d2")), (State::Budget, State::Budget));
+}
+
 /// Six deployments at one host, probed every 60 s.
 fn host() -> World {
     let specs = (1..=6)
