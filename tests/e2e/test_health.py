@@ -5,7 +5,7 @@ import json
 import pytest
 
 from mock import status
-from process import until
+from process import free_port, http, until
 
 PROBED = """
 model_list:
@@ -87,3 +87,16 @@ def test_liveness_does_not_depend_on_providers(start, mock):
     until(lambda: gateway.request("GET", "/health?model=good").status == 503, 15, "the verdict")
     assert gateway.request("GET", "/health/readiness", key=None).status == 200
     assert gateway.request("GET", "/health/liveliness", key=None).status == 200
+
+
+def test_an_admin_listener_answers_beside_traffic(start, mock):
+    port = free_port()
+    config = f"{PROBED}haleway: {{admin_listen: '127.0.0.1:{port}'}}\n"
+    gateway = start(config)
+    admin = f"http://127.0.0.1:{port}"
+    for path in ("/health/liveliness", "/health/readiness"):
+        assert http("GET", admin + path).status == 200
+        assert gateway.request("GET", path, key=None).status == 200
+    assert http("GET", f"{admin}/haleway/deployments").status == 401
+    gateway.signal()
+    assert gateway.wait() == 0
