@@ -28,7 +28,7 @@ pub use refusal::{Refusal, RefusalKind};
 pub use retry::RetryPolicy;
 pub use select::{Choice, Facts, Query, Reach, SkipReason, Skipped};
 pub use share::RetryShare;
-pub use stats::{NoStats, Running, Sample, Stats, StatsTable};
+pub use stats::{NoStats, Running, Sample, Stats, StatsTable, Used};
 pub use table::{
     BuildError, Captures, FallbackKind, GroupIx, Hop, MAX_STARS, NoSuchModel, Resolution, Table,
     TableBuilder, Unresolved, Via, fallback_cycles,

@@ -77,31 +77,44 @@ impl<'a> Gate<'a> {
         }
     }
 
-    /// What stops `member`, if anything does.
+    /// What stops `member`, if anything does. Nearly always nothing can, and that is seen at a glance.
     #[inline]
     pub(super) fn stops<S: Stats + ?Sized>(&self, member: &Member, stats: &S) -> Option<Stop> {
-        let tried = self.query.tried.contains(&member.slot);
-        if self.open && !tried && !member.restricted { None } else { self.checked(member, stats) }
+        let tried = !self.query.tried.is_empty() && self.query.tried.contains(&member.slot);
+        if self.open && !tried && !member.restricted { None } else { self.checked(member, tried, stats) }
     }
 
-    /// Every check, one by one.
-    fn checked<S: Stats + ?Sized>(&self, member: &Member, stats: &S) -> Option<Stop> {
+    #[inline(never)]
+    fn checked<S: Stats + ?Sized>(&self, member: &Member, tried: bool, stats: &S) -> Option<Stop> {
+        if tried {
+            return Some(Stop::Tried);
+        }
+        if !self.open
+            && let Some(stop) = self.barred(member)
+        {
+            return Some(stop);
+        }
+        if member.restricted { self.limited(member, stats) } else { None }
+    }
+
+    /// What the call asks for and the member cannot give.
+    fn barred(&self, member: &Member) -> Option<Stop> {
         let query = self.query;
         if query.only.is_some_and(|only| only != member.slot) {
             return Some(Stop::NotNamed);
         }
-        if query.tried.contains(&member.slot) {
-            return Some(Stop::Tried);
-        }
-        if member.blocked {
-            return Some(Stop::Blocked);
-        }
         if self.tagged != Tagged::Any && !self.has(member, self.tagged) {
             return Some(Stop::Tags);
         }
-        let prompt = query.facts.input_tokens.unwrap_or(0);
-        if self.table.settings().pre_call_checks && prompt > member.max_input_tokens {
-            return Some(Stop::ContextWindow);
+        let too_long = query.facts.input_tokens.is_some_and(|prompt| prompt > member.max_input_tokens);
+        (self.table.settings().pre_call_checks && too_long).then_some(Stop::ContextWindow)
+    }
+
+    /// The member's own limits.
+    #[inline]
+    fn limited<S: Stats + ?Sized>(&self, member: &Member, stats: &S) -> Option<Stop> {
+        if member.blocked {
+            return Some(Stop::Blocked);
         }
         if member.max_parallel != u32::MAX && stats.in_flight(member.slot) >= member.max_parallel {
             return Some(Stop::Parallel);
@@ -109,16 +122,13 @@ impl<'a> Gate<'a> {
         if !self.limits {
             return None;
         }
+        let used = stats.used_this_minute(member.slot, self.query.now);
         // LiteLLM stops one request before the limit; the number in the configuration is what is meant.
-        if member.rpm != u32::MAX && stats.requests_this_minute(member.slot, query.now) >= member.rpm {
+        if used.requests >= member.rpm {
             return Some(Stop::Requests);
         }
-        if member.tpm != u64::MAX {
-            let used = stats.tokens_this_minute(member.slot, query.now);
-            if used >= member.tpm || used.saturating_add(prompt) > member.tpm {
-                return Some(Stop::Tokens);
-            }
-        }
-        None
+        let prompt = self.query.facts.input_tokens.unwrap_or(0);
+        let full = used.tokens >= member.tpm || used.tokens.saturating_add(prompt) > member.tpm;
+        full.then_some(Stop::Tokens)
     }
 }

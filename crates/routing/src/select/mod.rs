@@ -92,7 +92,7 @@ impl Table {
                 count(stats.in_flight(member.slot)) + stats.penalty_ms(member.slot, now) / 1_000.0
             })),
             Strategy::UsageBased => walk.run(Best::new(query.random, |member: &Member| {
-                tokens(stats.tokens_this_minute(member.slot, now)) + stats.penalty_ms(member.slot, now)
+                tokens(stats.used_this_minute(member.slot, now).tokens) + stats.penalty_ms(member.slot, now)
             })),
             Strategy::CostBased => walk.run(Best::new(query.random, |member: &Member| member.price)),
             Strategy::Latency { buffer } => {
@@ -154,18 +154,23 @@ impl<H: Health + ?Sized, S: Stats + ?Sized> Walk<'_, H, S> {
         for member in self.table.members(self.query.group) {
             let admission = self.health.admission(member.slot);
             let open = admission.rank > 0 && admission.trial && self.query.trials;
-            let key = if admission.rank > worst { NONE } else { key(admission.rank, member.order) };
-            if (key > best || key == NONE) && !open || self.gate.stops(member, self.stats).is_some() {
+            let barred = admission.rank > worst;
+            let key = if barred { NONE } else { key(admission.rank, member.order) };
+            if (barred || key > best) && !open || self.gate.stops(member, self.stats).is_some() {
                 continue;
             }
-            if open && trial.is_none_or(|(order, _)| member.order < order) {
-                trial = Some((member.order, member.slot));
+            if open {
+                trial =
+                    trial.filter(|(order, _)| *order <= member.order).or(Some((member.order, member.slot)));
+                if barred {
+                    continue;
+                }
             }
             if key < best {
                 pick.restart();
                 best = key;
             }
-            if key == best && key != NONE {
+            if key == best {
                 pick.offer(member, admission.weight);
             }
         }

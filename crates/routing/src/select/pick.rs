@@ -84,6 +84,7 @@ impl Kind {
 
     /// Whether `member` brings a kind that outranks the present one, which then takes its place. Candidates
     /// offered before have none of it, or it would have been taken already.
+    #[inline]
     fn outranked_by(&mut self, member: &Member) -> bool {
         let own = member.shares.iter().take(self.0).position(|share| *share > 0.0);
         self.0 = own.unwrap_or(self.0);
@@ -91,6 +92,7 @@ impl Kind {
     }
 
     /// The share of `member`, 0 when it has none of this kind.
+    #[inline]
     fn share(self, member: &Member) -> f32 {
         member.shares.get(self.0).copied().unwrap_or(1.0)
     }

@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use haleway_health::Timestamp;
 
+use super::Used;
+
 /// Time in which the weight of an old first token falls to 1/e. LLM traffic is sparse: 10 s, the usual value for
 /// RPC, would forget between two requests.
 const EWMA_TAU_MS: f32 = 30_000.0;
@@ -96,6 +98,7 @@ impl Cell {
         self.in_flight.fetch_sub(1, Relaxed);
     }
 
+    #[inline]
     pub(super) fn in_flight(&self) -> u32 {
         self.in_flight.load(Relaxed)
     }
@@ -111,6 +114,7 @@ impl Cell {
         });
     }
 
+    #[inline]
     pub(super) fn first_token_ms(&self, now: Timestamp) -> Option<f32> {
         let word = self.first_token.load(Relaxed);
         (word != 0).then(|| f32::from_bits(high(word)) * (-age(now, low(word)) / EWMA_TAU_MS).exp())
@@ -127,6 +131,7 @@ impl Cell {
         });
     }
 
+    #[inline]
     pub(super) fn latency_ms(&self, now: Timestamp) -> Option<f32> {
         let word = self.latency.load(Relaxed);
         let age = (now.as_millis() / 1_000).wrapping_sub(word & 0xff_ffff) & 0xff_ffff;
@@ -143,6 +148,7 @@ impl Cell {
         });
     }
 
+    #[inline]
     pub(super) fn penalty_ms(&self, now: Timestamp) -> f32 {
         decayed(self.penalty.load(Relaxed), now)
     }
@@ -156,15 +162,15 @@ impl Cell {
         });
     }
 
-    pub(super) fn requests_this_minute(&self, now: Timestamp) -> u32 {
-        let word = self.requests.load(Relaxed);
-        if high(word) == low(minute(now)) { low(word) } else { 0 }
-    }
-
-    pub(super) fn tokens_this_minute(&self, now: Timestamp) -> u64 {
+    #[inline]
+    pub(super) fn used_this_minute(&self, now: Timestamp) -> Used {
         let mask = (1_u64 << TOKEN_BITS) - 1;
-        let word = self.tokens.load(Relaxed);
-        if word & !mask == minute(now) << TOKEN_BITS { word & mask } else { 0 }
+        let (requests, tokens) = (self.requests.load(Relaxed), self.tokens.load(Relaxed));
+        let this = minute(now);
+        Used {
+            requests: if high(requests) == low(this) { low(requests) } else { 0 },
+            tokens: if tokens & !mask == this << TOKEN_BITS { tokens & mask } else { 0 },
+        }
     }
 
     /// Forgets what was learnt of speed and failures; load and usage stay true.
@@ -175,6 +181,7 @@ impl Cell {
     }
 }
 
+#[inline]
 fn decayed(word: u64, now: Timestamp) -> f32 {
     if word == 0 { 0.0 } else { f32::from_bits(high(word)) * (-age(now, low(word)) / PENALTY_HALF_MS).exp2() }
 }

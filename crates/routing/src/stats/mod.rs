@@ -10,6 +10,15 @@ use haleway_health::{Slot, Timestamp};
 
 pub use table::{Running, Sample, StatsTable};
 
+/// What was used of a deployment's limits in the present minute of the clock.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Used {
+    /// Requests sent.
+    pub requests: u32,
+    /// Tokens of the answers that came.
+    pub tokens: u64,
+}
+
 /// Load and speed of deployments.
 pub trait Stats {
     /// Requests in flight.
@@ -20,10 +29,8 @@ pub trait Stats {
     fn latency_ms(&self, slot: Slot, now: Timestamp) -> Option<f32>;
     /// What recent failures add to a latency, in milliseconds; 0 without any.
     fn penalty_ms(&self, slot: Slot, now: Timestamp) -> f32;
-    /// Requests sent this minute.
-    fn requests_this_minute(&self, slot: Slot, now: Timestamp) -> u32;
-    /// Tokens used this minute.
-    fn tokens_this_minute(&self, slot: Slot, now: Timestamp) -> u64;
+    /// Requests sent and tokens used this minute.
+    fn used_this_minute(&self, slot: Slot, now: Timestamp) -> Used;
 }
 
 /// Nothing is known of anyone.
@@ -43,11 +50,8 @@ impl Stats for NoStats {
     fn penalty_ms(&self, _: Slot, _: Timestamp) -> f32 {
         0.0
     }
-    fn requests_this_minute(&self, _: Slot, _: Timestamp) -> u32 {
-        0
-    }
-    fn tokens_this_minute(&self, _: Slot, _: Timestamp) -> u64 {
-        0
+    fn used_this_minute(&self, _: Slot, _: Timestamp) -> Used {
+        Used::default()
     }
 }
 

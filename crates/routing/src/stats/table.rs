@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use haleway_health::{Slot, Timestamp};
 
-use super::Stats;
 use super::cell::{Cell, millis};
+use super::{Stats, Used};
 
 const BLOCK: usize = 64;
 
@@ -69,11 +69,13 @@ impl StatsTable {
         }
     }
 
+    #[inline]
     fn place(&self, slot: Slot) -> Option<(&Arc<Block>, usize)> {
         let slot = slot.0 as usize;
         Some((self.blocks.get(slot / BLOCK)?, slot % BLOCK))
     }
 
+    #[inline]
     fn cell(&self, slot: Slot) -> Option<&Cell> {
         let (block, index) = self.place(slot)?;
         block.0.get(index)
@@ -126,27 +128,28 @@ impl Drop for Running {
 }
 
 impl Stats for StatsTable {
+    #[inline]
     fn in_flight(&self, slot: Slot) -> u32 {
         self.cell(slot).map_or(0, Cell::in_flight)
     }
 
+    #[inline]
     fn first_token_ms(&self, slot: Slot, now: Timestamp) -> Option<f32> {
         self.cell(slot)?.first_token_ms(now)
     }
 
+    #[inline]
     fn latency_ms(&self, slot: Slot, now: Timestamp) -> Option<f32> {
         self.cell(slot)?.latency_ms(now)
     }
 
+    #[inline]
     fn penalty_ms(&self, slot: Slot, now: Timestamp) -> f32 {
         self.cell(slot).map_or(0.0, |cell| cell.penalty_ms(now))
     }
 
-    fn requests_this_minute(&self, slot: Slot, now: Timestamp) -> u32 {
-        self.cell(slot).map_or(0, |cell| cell.requests_this_minute(now))
-    }
-
-    fn tokens_this_minute(&self, slot: Slot, now: Timestamp) -> u64 {
-        self.cell(slot).map_or(0, |cell| cell.tokens_this_minute(now))
+    #[inline]
+    fn used_this_minute(&self, slot: Slot, now: Timestamp) -> Used {
+        self.cell(slot).map_or_else(Used::default, |cell| cell.used_this_minute(now))
     }
 }

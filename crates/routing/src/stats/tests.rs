@@ -91,7 +91,7 @@ fn f15_scores_start_anew_on_return_but_load_and_use_stay_true() {
     table.restart(D);
     assert_eq!(table.first_token_ms(D, at(1_000)), None);
     assert_eq!((table.latency_ms(D, at(1_000)), table.penalty_ms(D, at(1_000))), (None, 0.0));
-    assert_eq!((table.in_flight(D), table.requests_this_minute(D, at(1_000))), (1, 3));
+    assert_eq!((table.in_flight(D), table.used_this_minute(D, at(1_000)).requests), (1, 3));
     drop(running);
 }
 
@@ -101,16 +101,10 @@ fn use_is_counted_per_minute_of_the_clock() {
     let sample = Sample { total_tokens: 700, ..Sample::default() };
     table.begin(D, at(59_000)).unwrap().served(at(59_500), &sample);
     table.begin(D, at(59_900)).unwrap().served(at(59_950), &sample);
-    assert_eq!(
-        (table.requests_this_minute(D, at(59_999)), table.tokens_this_minute(D, at(59_999))),
-        (2, 1_400)
-    );
-    assert_eq!((table.requests_this_minute(D, at(60_000)), table.tokens_this_minute(D, at(60_000))), (0, 0));
+    assert_eq!(table.used_this_minute(D, at(59_999)), Used { requests: 2, tokens: 1_400 });
+    assert_eq!(table.used_this_minute(D, at(60_000)), Used { requests: 0, tokens: 0 });
     table.begin(D, at(60_000)).unwrap().served(at(60_500), &sample);
-    assert_eq!(
-        (table.requests_this_minute(D, at(60_900)), table.tokens_this_minute(D, at(60_900))),
-        (1, 700)
-    );
+    assert_eq!(table.used_this_minute(D, at(60_900)), Used { requests: 1, tokens: 700 });
 }
 
 #[test]
@@ -150,7 +144,7 @@ fn many_threads_lose_no_count() {
             });
         }
     });
-    assert_eq!(table.requests_this_minute(D, at(0)), 4_000);
-    assert_eq!((table.tokens_this_minute(D, at(0)), table.in_flight(D)), (12_000, 0));
+    assert_eq!(table.used_this_minute(D, at(0)), Used { requests: 4_000, tokens: 12_000 });
+    assert_eq!(table.in_flight(D), 0);
     assert_eq!(table.latency_ms(D, at(0)), Some(5.0));
 }
