@@ -4,6 +4,8 @@ use std::fmt;
 
 use bytes::Bytes;
 use http::{HeaderMap, Method, Uri};
+use memchr::memmem;
+use serde_json::value::RawValue;
 
 /// What the caller of [`crate::Target::call`] decides per request.
 #[derive(Clone, Copy, Debug, Default)]
@@ -167,18 +169,25 @@ pub fn is_usage_chunk(data: &[u8]) -> bool {
     #[derive(serde::Deserialize)]
     struct Facts<'a> {
         #[serde(borrow, default)]
-        choices: Option<&'a serde_json::value::RawValue>,
+        choices: Option<&'a RawValue>,
         #[serde(borrow, default)]
-        usage: Option<&'a serde_json::value::RawValue>,
+        usage: Option<&'a RawValue>,
     }
-    // Every chunk of a long stream is looked at: most are told apart by one search.
-    if memchr::memmem::find(data, b"\"usage\"").is_none() {
+    fn is_empty(list: &str) -> bool {
+        list.strip_prefix('[')
+            .and_then(|rest| rest.strip_suffix(']'))
+            .is_some_and(|inner| inner.trim().is_empty())
+    }
+    // Every chunk of a long stream is looked at; all but the last are told apart without parsing.
+    const CHOICES: &[u8] = b"\"choices\"";
+    let Some(at) = memmem::find(data, CHOICES) else { return false };
+    let rest =
+        data.get(at + CHOICES.len()..).unwrap_or_default().iter().filter(|byte| !byte.is_ascii_whitespace());
+    if !rest.take(3).eq(b":[]") {
         return false;
     }
     serde_json::from_slice::<Facts<'_>>(data).is_ok_and(|facts| {
         facts.usage.is_some_and(|usage| usage.get() != "null")
-            && facts.choices.is_some_and(|choices| {
-                choices.get().trim_start_matches('[').trim_end_matches(']').trim().is_empty()
-            })
+            && facts.choices.is_some_and(|choices| is_empty(choices.get()))
     })
 }

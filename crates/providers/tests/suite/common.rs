@@ -14,10 +14,7 @@ pub(crate) fn deployment(
     mode: Option<&str>,
     env: &[(&str, &str)],
 ) -> Result<Target, ResolveError> {
-    let mut params = match params {
-        Value::Object(map) => map,
-        other => panic!("no object: {other}"),
-    };
+    let mut params = params.as_object().unwrap().clone();
     let text = |params: &mut Map<String, Value>, key: &str| {
         params.remove(key).map(|value| value.as_str().map(str::to_owned).unwrap_or_else(|| value.to_string()))
     };

@@ -1,10 +1,20 @@
 //! The crate from outside: deployments as configured, calls as sent, answers as received.
 
+#[cfg(test)]
 mod agree;
+#[cfg(test)]
 mod anthropic;
+#[cfg(test)]
+mod any_bytes;
+#[cfg(test)]
 mod calls;
+#[cfg(test)]
 mod common;
+#[cfg(test)]
 mod probe_cases;
+#[cfg(test)]
 mod probes;
+#[cfg(test)]
 mod reference;
+#[cfg(test)]
 mod resolution;

@@ -18,14 +18,12 @@ fn target(case: &Value) -> Result<Target, ResolveError> {
         params["dimensions"] = dimensions.clone();
     }
     let compatible = case["provider"] == "openai_compatible";
-    match crate::common::deployment(params.clone(), mode, &[]) {
-        Ok(target) if !compatible => Ok(target),
-        Ok(_) | Err(ResolveError::MissingBase { .. }) => {
-            params["api_base"] = json!("https://own.example/v1");
-            crate::common::deployment(params, mode, &[])
-        }
-        Err(error) => Err(error),
+    let at_its_own = crate::common::deployment(params.clone(), mode, &[]);
+    if (at_its_own.is_ok() && compatible) || matches!(at_its_own, Err(ResolveError::MissingBase { .. })) {
+        params["api_base"] = json!("https://own.example/v1");
+        return crate::common::deployment(params, mode, &[]);
     }
+    at_its_own
 }
 
 fn headers(attempt: &Value) -> HeaderMap {
@@ -41,10 +39,8 @@ fn body(attempt: &Value) -> Vec<u8> {
     if let Some(text) = attempt["body_b64"].as_str() {
         return base64::engine::general_purpose::STANDARD.decode(text).unwrap();
     }
-    match &attempt["body"] {
-        Value::String(text) => text.clone().into_bytes(),
-        other => other.to_string().into_bytes(),
-    }
+    let body = &attempt["body"];
+    body.as_str().map_or_else(|| body.to_string(), str::to_owned).into_bytes()
 }
 
 /// The check as the prober runs it: a probe, and once more after a repair.
@@ -62,11 +58,11 @@ fn check(target: &Target, attempts: &[Value]) -> (Judgement, usize) {
         let status = u16::try_from(attempt["status"].as_u64().unwrap()).unwrap();
         let answer = ProbeAnswer { status, headers: &headers, body: &body, now_ms: 1_764_500_000_000 };
         sent += 1;
-        match judge(target, &probe.expect, &answer, &mut memory) {
-            Judgement::Repair(_) if sent == 1 => {}
-            Judgement::Repair(_) => panic!("a second repair"),
-            verdict => return (verdict, sent),
+        let verdict = judge(target, &probe.expect, &answer, &mut memory);
+        if !matches!(verdict, Judgement::Repair(_)) {
+            return (verdict, sent);
         }
+        assert_eq!(sent, 1, "a second repair");
     }
 }
 
