@@ -152,9 +152,11 @@ impl Class {
     pub const fn effect(self) -> Effect {
         match self {
             Self::Ok => Effect::Ok,
-            Self::BadRequest | Self::ContextWindow | Self::ContentPolicy | Self::OutputBudget | Self::Conflict => {
-                Effect::Alive
-            }
+            Self::BadRequest
+            | Self::ContextWindow
+            | Self::ContentPolicy
+            | Self::OutputBudget
+            | Self::Conflict => Effect::Alive,
             Self::RequestExceedsQuota | Self::ModeMismatch | Self::Cancelled | Self::Local => Effect::Neutral,
             Self::RateLimit | Self::Overloaded => Effect::Soft,
             Self::ServerError | Self::Timeout | Self::Connection | Self::MalformedResponse => Effect::Hard,

@@ -30,12 +30,13 @@ impl Counts {
 
     /// Whether more than `ratio` of at least `min` answers failed.
     pub fn exceeds(self, ratio: f32, min: u32) -> bool {
-        self.total() >= min && f64::from(self.bad) > f64::from(ratio) * f64::from(self.total())
+        // In single precision a ratio such as 0.7 times a count is exact where it is a whole number.
+        self.total() >= min && self.bad as f32 > ratio * self.total() as f32
     }
 
     /// Whether more than `ratio` of at least `min` successes were slow.
     pub fn slower(self, ratio: f32, min: u32) -> bool {
-        self.ok >= min && f64::from(self.slow) > f64::from(ratio) * f64::from(self.ok)
+        self.ok >= min && self.slow as f32 > ratio * self.ok as f32
     }
 
     const fn add(&mut self, other: Self) {

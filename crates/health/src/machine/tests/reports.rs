@@ -208,14 +208,17 @@ fn e04_a_rate_needs_a_minimum() {
 
 #[test]
 fn e04_exactly_the_ratio_is_not_more_than_it() {
-    let mut params = exact();
-    params.consecutive_failures = 0;
-    let mut rig = Rig::new(params);
-    rig.traffic_times(2, Class::Ok);
-    rig.traffic_times(8, Class::ServerError);
-    assert_eq!(rig.state(), State::Suspect, "8 of 10 is 80 %");
-    rig.traffic(Class::ServerError);
-    assert_eq!(rig.state(), State::Isolated, "9 of 11 is more");
+    for tenths in 1_u8..10 {
+        let mut params = exact();
+        params.consecutive_failures = 0;
+        params.window.failure_ratio = f32::from(tenths) / 10.0;
+        let mut rig = Rig::new(params);
+        rig.traffic_times(10 - u32::from(tenths), Class::Ok);
+        rig.traffic_times(u32::from(tenths), Class::ServerError);
+        assert_eq!(rig.state(), State::Suspect, "{tenths} of 10");
+        rig.traffic(Class::ServerError);
+        assert_eq!(rig.state(), State::Isolated, "one more of 11");
+    }
 }
 
 #[test]
@@ -417,9 +420,11 @@ fn f03_operator_states_survive_probes_success_reload_and_restart() {
         let now = rig.now;
         rig.machine.operator(now, command, None, "");
         let state = rig.state();
-        for n in 0..10 {
+        for _ in 0..10 {
             rig.pass(100.0);
-            rig.probe(if n % 2 == 0 { Class::Ok } else { Class::Auth });
+            for class in [Class::Ok, Class::Auth, Class::Auth, Class::Billing] {
+                rig.probe(class);
+            }
             rig.traffic(Class::ServerError);
         }
         let now = rig.now;

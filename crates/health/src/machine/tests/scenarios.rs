@@ -215,6 +215,17 @@ fn stragglers_from_before_the_state_began_change_nothing() {
 }
 
 #[test]
+fn failures_that_were_in_flight_together_all_count() {
+    let mut rig = Rig::in_state(exact(), State::Healthy);
+    let together: Vec<_> = (0..5).map(|_| rig.outcome(Source::Traffic, Class::Timeout)).collect();
+    rig.pass(1.0);
+    for outcome in &together {
+        rig.give(outcome);
+    }
+    assert_eq!(rig.state(), State::Isolated);
+}
+
+#[test]
 fn a_peers_generation_means_nothing_but_its_time_does() {
     let mut rig = Rig::isolated_by_traffic(exact());
     rig.pass(rig.left());
