@@ -15,6 +15,8 @@ pub struct CallOptions {
     /// Leave out parameters the provider is known not to take, beside what the deployment itself says
     /// (`litellm_settings.drop_params`).
     pub drop_params: bool,
+    /// The gateway needs the tokens of a stream: ask the provider for them although the client did not.
+    pub count_tokens: bool,
     /// Seconds since the Unix epoch: the `created` of translated answers.
     pub created: u64,
 }

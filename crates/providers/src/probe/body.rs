@@ -67,7 +67,7 @@ impl Target {
         let text = Value::Object(body).to_string();
         let invalid = |message: String| CannotProbe { code: "invalid_settings", message };
         let envelope = Envelope::parse(text.as_bytes()).map_err(|error| invalid(error.to_string()))?;
-        let options = CallOptions { stream, drop_params: false, created: 0 };
+        let options = CallOptions { stream, ..CallOptions::default() };
         let purpose = Purpose::Probe { omit: &memory.dropped };
         let mut call = self
             .build(operation, &envelope, model.as_deref(), options, purpose)

@@ -52,7 +52,7 @@ fn target_of(request: &Value) -> Target {
 }
 
 fn options(stream: bool) -> CallOptions {
-    CallOptions { stream, drop_params: false, created: 1_764_500_000 }
+    CallOptions { stream, created: 1_764_500_000, ..CallOptions::default() }
 }
 
 /// A reader of answers, as the call that asked for `format` has it.

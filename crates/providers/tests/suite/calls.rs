@@ -101,7 +101,7 @@ fn drop_params_and_additional_drop_params_take_fields_out() {
 
 #[test]
 fn a_stream_is_asked_for_its_usage_and_the_client_sees_it_only_if_it_asked() {
-    let stream = CallOptions { stream: true, ..CallOptions::default() };
+    let stream = CallOptions { stream: true, count_tokens: true, ..CallOptions::default() };
     let plain = r#"{"model":"g","stream":true}"#;
     let (body, strip) = sent(json!({}), plain, stream);
     assert_eq!(

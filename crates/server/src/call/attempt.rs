@@ -35,6 +35,8 @@ pub(crate) struct Ask<'a> {
     /// What a wildcard's `*` stands for.
     pub(crate) captured: Option<&'a str>,
     pub(crate) stream: bool,
+    /// Routing needs the tokens of every answer.
+    pub(crate) count_tokens: bool,
     pub(crate) limits: AttemptLimits,
 }
 
@@ -56,6 +58,7 @@ pub(crate) async fn run(mut attempt: Attempt, ask: &Ask<'_>) -> Ended {
     let clock = attempt.gateway().clock;
     let options = CallOptions {
         stream: ask.stream,
+        count_tokens: ask.count_tokens,
         drop_params: attempt.deployment().model.params.drop_params,
         created: clock.now().as_millis() / 1000,
     };

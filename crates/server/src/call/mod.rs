@@ -23,7 +23,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use haleway_health::{Generation, Timestamp, TrialLease};
 use haleway_providers::Operation;
-use haleway_routing::{self as routing, CallPlan, Facts, GiveUp, Resolution, Step, View};
+use haleway_routing::{self as routing, CallPlan, Facts, GiveUp, Resolution, Step, Strategy, View};
 use haleway_wire::Envelope;
 use http::header::CONTENT_TYPE;
 use http::{HeaderMap, HeaderValue, Request, Response, StatusCode};
@@ -236,6 +236,7 @@ impl Session<'_> {
             envelope: self.envelope,
             captured: captured.as_deref(),
             stream: self.stream,
+            count_tokens: self.live.table.settings().strategy == Strategy::UsageBased,
             limits: deployment.limits(self.stream, self.limits, left),
         };
         let attempt = Attempt::begin(self.gateway, self.live, deployment, generation, trial);

@@ -120,6 +120,7 @@ fn flatten_extra_body<'a>(encode: &'a Encode<'_>, changes: &mut Vec<Change<'a>>)
 /// Asks a stream for its usage, and tells whether the chunk with it is to be hidden from the client.
 fn ask_for_usage(encode: &Encode<'_>, changes: &mut Vec<Change<'_>>) -> bool {
     if !encode.options.stream
+        || !encode.options.count_tokens
         || encode.purpose != Purpose::Traffic
         || !matches!(encode.operation, Operation::Chat | Operation::Completions)
         || encode.target.provider.refuses.contains(&"stream_options")
