@@ -5,6 +5,8 @@
 
 use std::fmt::Write as _;
 
+use serde_json::Value as Json;
+
 use crate::lower::health::fields::{self, KEYS, Reach};
 use crate::lower::health::{Draft, text};
 use crate::typed::{Config, Model, Origins};
@@ -125,13 +127,13 @@ fn deployment(config: &Config, model: &Model, global: &Draft) -> Vec<ExplainRow>
 }
 
 /// A value of `model_info`; of a mapping the names only, since it may hold secrets.
-fn shown(value: &serde_json::Value) -> String {
+fn shown(value: &Json) -> String {
     match value {
-        serde_json::Value::Object(map) => {
+        Json::Object(map) => {
             format!("{{{}}}", map.keys().map(String::as_str).collect::<Vec<_>>().join(", "))
         }
-        serde_json::Value::String(text) => text.clone(),
-        other => other.to_string(),
+        Json::String(text) => text.clone(),
+        Json::Null | Json::Bool(_) | Json::Number(_) | Json::Array(_) => value.to_string(),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use haleway_health::{Params, ProbeParams, Profile};
+use haleway_health::{AllowedFails, Params, ProbeParams, Profile};
 
 use super::Facts;
 use crate::Origin;
@@ -23,28 +23,30 @@ pub(super) fn check(facts: &Facts<'_>) {
 
 /// Counters live for one cooldown_time: a policy whose counters expire between two probes never adds them up.
 fn cooldown(facts: &Facts<'_>) {
-    let Some(router) = facts.router.and_then(|router| router.map.get("allowed_fails_policy")) else { return };
-    let params = &facts.config.haleway.health;
-    let Some(counters) = params.litellm.filter(|counters| counters.policy.is_some()) else { return };
-    let interval = facts.config.haleway.probe.interval;
-    let time = counters.cooldown_time;
+    if !facts.config.general.background_health_checks {
+        return;
+    }
+    let own = &facts.config.haleway;
+    let key = facts.key("cooldown_time").or_else(|| facts.key("allowed_fails_policy"));
+    if let Some(span) = key {
+        forgetful(facts, &own.health, &own.probe, span, "router_settings.cooldown_time");
+    }
+    for (model, parts) in facts.config.models.iter().zip(facts.parts) {
+        let Some(probe) = &model.probe else { continue };
+        let key =
+            |name| parts.info.and_then(|info| info.map.get(name)).or_else(|| parts.params.map.get(name));
+        if let Some(entry) = key("cooldown_time").or_else(|| key("allowed_fails_policy")) {
+            forgetful(facts, &model.health, probe, entry.key, "the deployment's cooldown_time");
+        }
+    }
+}
+
+fn forgetful(facts: &Facts<'_>, params: &Params, probe: &ProbeParams, span: Span, setting: &str) {
+    let Some(counters) = params.litellm else { return };
+    let (time, interval) = (counters.cooldown_time, probe.interval);
     // A tolerance of zero acts on the first failure, and needs no memory.
-    let remembers = counters.policy.is_some_and(|policy| {
-        [
-            policy.bad_request,
-            policy.authentication,
-            policy.timeout,
-            policy.rate_limit,
-            policy.content_policy,
-            policy.internal_server,
-            policy.service_unavailable,
-            policy.bad_gateway,
-            policy.not_found,
-        ]
-        .into_iter()
-        .any(|count| count.is_some_and(|count| count > 0))
-    });
-    if !facts.config.general.background_health_checks || time > interval || time.is_zero() || !remembers {
+    let remembers = counters.deployment_policy.or(counters.policy).is_some_and(|policy| tolerates(&policy));
+    if time > interval || time.is_zero() || !remembers {
         return;
     }
     let message = format!(
@@ -52,12 +54,25 @@ fn cooldown(facts: &Facts<'_>) {
         duration(time),
         duration(interval)
     );
-    let span =
-        facts.router.and_then(|router| router.map.get("cooldown_time")).map_or(router.key, |entry| entry.key);
-    facts.report.add(
-        Finding::warning(codes::COOLDOWN_SHORT, span, message)
-            .hint(format!("set router_settings.cooldown_time above {}", interval.as_secs())),
-    );
+    let hint = format!("set {setting} above {}", interval.as_secs());
+    facts.report.add(Finding::warning(codes::COOLDOWN_SHORT, span, message).hint(hint));
+}
+
+/// Whether a policy tolerates any failure.
+fn tolerates(policy: &AllowedFails) -> bool {
+    [
+        policy.bad_request,
+        policy.authentication,
+        policy.timeout,
+        policy.rate_limit,
+        policy.content_policy,
+        policy.internal_server,
+        policy.service_unavailable,
+        policy.bad_gateway,
+        policy.not_found,
+    ]
+    .into_iter()
+    .any(|count| count.is_some_and(|count| count > 0))
 }
 
 /// A verdict that expires before the next probe can renew it takes part in nothing for a while.

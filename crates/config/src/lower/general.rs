@@ -119,7 +119,7 @@ pub(crate) fn redis(
         ["host", "url", "redis_startup_nodes", "sentinel_nodes"].into_iter().any(|key| map.get(key).is_some())
     });
     value(general, "coordination_redis").is_some()
-        || (backend && (addressed || in_env))
+        || (backend && addressed)
         || ["redis_host", "redis_url"].into_iter().any(|key| value(router, key).is_some())
         || in_env
 }

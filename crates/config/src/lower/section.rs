@@ -73,10 +73,13 @@ impl<'a> Reader<'a> {
             return;
         }
         let known = self.section.keys().map(|key| key.name);
-        match self.section {
-            Section::Params if CALL_PARAMS.contains(&name) => return,
-            Section::Info if SHOWN_INFO.contains(&name) => return,
-            _ => {}
+        let free = match self.section {
+            Section::Params => CALL_PARAMS,
+            Section::Info => SHOWN_INFO,
+            Section::Top | Section::Entry | Section::Router | Section::Litellm | Section::General => &[],
+        };
+        if free.contains(&name) {
+            return;
         }
         if let Some(home) = self.home_of(name) {
             self.report.add(
@@ -121,8 +124,10 @@ impl<'a> Reader<'a> {
     fn cure<'n>(&self, name: &str, known: impl Iterator<Item = &'n str>) -> Option<String> {
         let meant = nearest(name, known)?;
         let until = match (self.section, meant) {
-            (Section::General, "health_check_interval") => "; until then the default of 300 seconds holds",
-            (Section::Router, "cooldown_time") => "; until then the default of 5 seconds holds",
+            (Section::General, "health_check_interval") => {
+                "; until then its default holds: 300 seconds in profile litellm"
+            }
+            (Section::Router, "cooldown_time") => "; until then its default of 5 seconds holds",
             _ => "",
         };
         Some(format!("did you mean `{meant}`?{until}"))

@@ -78,7 +78,14 @@ impl<'r> Builder<'r> {
             }
             Event::SequenceEnd | Event::MappingEnd => self.close(span),
             Event::Alias(anchor) => self.alias(anchor, span),
-            // Stream and document marks; comments, anchor events and unresolved aliases are not asked for.
+            Event::StreamStart
+            | Event::StreamEnd
+            | Event::DocumentStart(..)
+            | Event::DocumentEnd
+            | Event::Anchor(..)
+            | Event::UnresolvedAlias(_)
+            | Event::Comment(..) => Ok(()),
+            // The enum may grow: what is no node, alias or end adds nothing to the tree.
             _ => Ok(()),
         }
     }

@@ -141,7 +141,7 @@ fn aliases_have_a_budget() {
     let mut bomb = "a0: &a0 [1, 1, 1, 1, 1, 1, 1, 1, 1, 1]\n".to_owned();
     for level in 1..8 {
         let before = format!("*a{}", level - 1);
-        let all = vec![before.as_str(); 10].join(", ");
+        let all = [before.as_str(); 10].join(", ");
         bomb.push_str(&format!("a{level}: &a{level} [{all}]\n"));
     }
     assert_eq!(codes(&bomb), ["yaml-budget"]);

@@ -4,12 +4,14 @@ use haleway_config::{CODES, Severity, render};
 
 use crate::table::Table;
 
+#[expect(clippy::unwrap_used, reason = "a helper of tests")]
 fn page() -> String {
     let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/configuration.md");
     std::fs::read_to_string(path).unwrap()
 }
 
 /// The fenced `yaml` blocks.
+#[expect(clippy::unwrap_used, reason = "a helper of tests")]
 fn examples(page: &str) -> Vec<String> {
     page.split("```yaml\n").skip(1).map(|rest| rest.split("```").next().unwrap().to_owned()).collect()
 }

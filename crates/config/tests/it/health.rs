@@ -141,6 +141,7 @@ fn wrong_values_and_places_of_health_keys() {
         let finding = two(&format!("haleway: {{health: {{{key}}}}}\n")).only();
         assert_eq!((finding.code, finding.severity), (code, severity), "{key}");
     }
+    assert_eq!(two("haleway: {health: {probe: {depth: auto}}}\n").load().diagnostics, []);
     let finding = one("", "haleway: {all_out: wait}").only();
     assert_eq!(finding.code, "misplaced-key");
     let finding = two("haleway: {groups: {g: {probe: {per_host: 3}}}}\n").only();

@@ -61,6 +61,14 @@ fn seed_003_a_counter_that_dies_between_probes_is_reported() {
     let zero = two("general_settings: {background_health_checks: true, health_check_interval: 30}\n\
          router_settings: {cooldown_time: 20, allowed_fails_policy: {TimeoutErrorAllowedFails: 0}}\n");
     assert_eq!(zero.found("cooldown-shorter-than-interval"), []);
+    // A deployment's own shorter time is reported at the deployment, and only there.
+    let own = Table::text(
+        "model_list:\n- model_name: g\n  litellm_params: {model: openai/a, api_key: k}\n  model_info:\n    cooldown_time: 5\n\
+         general_settings: {background_health_checks: true, health_check_interval: 30, master_key: k}\n\
+         router_settings: {cooldown_time: 60, allowed_fails_policy: {TimeoutErrorAllowedFails: 1}}\n",
+    );
+    let finding = own.only();
+    assert_eq!((finding.code, finding.line), ("cooldown-shorter-than-interval", 5));
 }
 
 #[test]

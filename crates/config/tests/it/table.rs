@@ -48,6 +48,7 @@ impl Table {
     }
 
     /// The configuration; there must be one.
+    #[expect(clippy::panic, reason = "a helper of tests")]
     pub(crate) fn config(&self) -> Config {
         let loaded = self.load();
         loaded.config.unwrap_or_else(|| panic!("{}", render(&loaded.diagnostics, false)))

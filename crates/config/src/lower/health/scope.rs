@@ -33,8 +33,11 @@ fn is_prefix(name: &str) -> bool {
 fn one(name: &str, field: Field<'_>, scope: Reach, draft: &mut Draft) {
     let report = field.report;
     if let Some((_, why)) = INERT.iter().find(|(inert, _)| *inert == name) {
-        let message = format!("haleway.health.{name} has no effect");
-        report.add(Finding::warning(codes::NO_EFFECT, field.key, message).hint(*why));
+        // `auto` leaves the choice to us, which is what happens.
+        if field.value.as_str() != Some("auto") {
+            let message = format!("haleway.health.{name} has no effect");
+            report.add(Finding::warning(codes::NO_EFFECT, field.key, message).hint(*why));
+        }
         return;
     }
     let Some(key) = fields::find(name) else {

@@ -31,15 +31,15 @@ pub(crate) fn parse_duration(text: &str) -> Option<Duration> {
 /// A time in the largest unit that keeps it whole; the inverse of [`parse_duration`].
 pub(crate) fn duration(span: Duration) -> String {
     let millis = span.as_millis();
-    if millis % 1000 != 0 {
+    if !millis.is_multiple_of(1000) {
         return format!("{millis}ms");
     }
     let seconds = span.as_secs();
     match seconds {
         0 => "0s".to_owned(),
-        _ if seconds % 86_400 == 0 => format!("{}d", seconds / 86_400),
-        _ if seconds % 3600 == 0 => format!("{}h", seconds / 3600),
-        _ if seconds % 60 == 0 && seconds >= 600 => format!("{}m", seconds / 60),
+        _ if seconds.is_multiple_of(86_400) => format!("{}d", seconds / 86_400),
+        _ if seconds.is_multiple_of(3600) => format!("{}h", seconds / 3600),
+        _ if seconds.is_multiple_of(60) && seconds >= 600 => format!("{}m", seconds / 60),
         _ => format!("{seconds}s"),
     }
 }
