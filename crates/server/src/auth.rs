@@ -47,9 +47,7 @@ impl KeyCheck {
             Presented::Key(_) | Presented::Malformed => Err(ApiError::unauthorized(
                 "Authentication Error, the API key is not valid. Send it as `Authorization: Bearer <key>`.",
             )),
-            Presented::Nothing => {
-                Err(ApiError::unauthorized("Authentication Error, No api key passed in."))
-            }
+            Presented::Nothing => Err(ApiError::unauthorized("Authentication Error, No api key passed in.")),
         }
     }
 
@@ -109,7 +107,10 @@ mod tests {
     }
 
     fn headers(pairs: &[(&'static str, &'static str)]) -> HeaderMap {
-        pairs.iter().map(|(k, v)| (http::HeaderName::from_static(k), http::HeaderValue::from_static(v))).collect()
+        pairs
+            .iter()
+            .map(|(k, v)| (http::HeaderName::from_static(k), http::HeaderValue::from_static(v)))
+            .collect()
     }
 
     #[test]
@@ -128,7 +129,12 @@ mod tests {
 
     #[test]
     fn wrong_missing_and_malformed_keys_answer_401() {
-        for pairs in [&[][..], &[("authorization", "sk-master")], &[("authorization", "Bearer sk-mastes")], &[("api-key", "")]] {
+        for pairs in [
+            &[][..],
+            &[("authorization", "sk-master")],
+            &[("authorization", "Bearer sk-mastes")],
+            &[("api-key", "")],
+        ] {
             assert_eq!(check().admit(&headers(pairs)).unwrap_err().status(), 401, "{pairs:?}");
         }
     }
@@ -142,7 +148,10 @@ mod tests {
 
     #[test]
     fn a_configured_header_carries_the_key() {
-        let check = KeyCheck::new(Some("sk-master".to_owned().into()), Some(http::HeaderName::from_static("x-corp-key")));
+        let check = KeyCheck::new(
+            Some("sk-master".to_owned().into()),
+            Some(http::HeaderName::from_static("x-corp-key")),
+        );
         assert_eq!(check.admit(&headers(&[("x-corp-key", "Bearer sk-master")])).ok(), Some(Caller::Admin));
     }
 }

@@ -169,6 +169,14 @@ fn group_specs(config: &Config, table: &Table) -> Vec<GroupSpec> {
         .collect()
 }
 
+/// The retries that a deployment of `group` asks for (`litellm_params.num_retries`, or `max_retries`).
+fn retries_of(deployments: &[Arc<Deployment>], group: &str) -> Option<u32> {
+    deployments
+        .iter()
+        .filter(|deployment| *deployment.model.name == *group)
+        .find_map(|deployment| deployment.model.params.num_retries.or(deployment.model.params.max_retries))
+}
+
 fn labels(model: &Model, target: &Target) -> DeploymentLabels {
     DeploymentLabels {
         deployment: Arc::clone(&model.id),
@@ -180,11 +188,18 @@ fn labels(model: &Model, target: &Target) -> DeploymentLabels {
     }
 }
 
-fn live(config: Config, table: Table, deployments: Vec<Arc<Deployment>>, hub: &Hub, metrics: &Metrics) -> Live {
+fn live(
+    config: Config,
+    table: Table,
+    deployments: Vec<Arc<Deployment>>,
+    hub: &Hub,
+    metrics: &Metrics,
+) -> Live {
     let snapshot = hub.snapshot();
     let names: Vec<&str> =
         (0..table.groups()).map(|ix| table.group_name(haleway_routing::GroupIx(ix as u32))).collect();
     let health_groups = names.iter().filter_map(|name| snapshot.find_group(name)).collect();
+    let group_retries = names.iter().map(|name| retries_of(&deployments, name)).collect();
     let group_metrics = names.iter().map(|name| metrics.group(&Arc::from(*name))).collect();
     let waits = names
         .iter()
@@ -202,11 +217,14 @@ fn live(config: Config, table: Table, deployments: Vec<Arc<Deployment>>, hub: &H
             stream_timeout: config.router.stream_timeout,
             caller: None,
         },
-        max_body: general.max_request_bytes.map_or(DEFAULT_MAX_BODY, |bytes| bytes.try_into().unwrap_or(usize::MAX)),
+        max_body: general
+            .max_request_bytes
+            .map_or(DEFAULT_MAX_BODY, |bytes| bytes.try_into().unwrap_or(usize::MAX)),
         max_parallel: general.max_parallel_requests.map(|limit| limit as usize),
         stats: StatsTable::new(deployments.len()),
         deployments: deployments.into_iter().map(Some).collect(),
         health_groups,
+        group_retries,
         group_metrics,
         waits,
         config,

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use haleway_config::Model;
 use haleway_health::Slot;
-use haleway_telemetry::DeploymentMetrics;
 use haleway_providers::Target;
+use haleway_telemetry::DeploymentMetrics;
 use haleway_upstream::{Deadlines, Upstream};
 use http::HeaderValue;
 
@@ -52,7 +52,8 @@ impl Names {
 /// A header value of `text`; what a header cannot carry becomes `?`.
 pub(crate) fn header_value(text: &str) -> HeaderValue {
     HeaderValue::from_str(text).unwrap_or_else(|_| {
-        let clean: String = text.chars().map(|c| if c.is_ascii_graphic() || c == ' ' { c } else { '?' }).collect();
+        let clean: String =
+            text.chars().map(|c| if c.is_ascii_graphic() || c == ' ' { c } else { '?' }).collect();
         HeaderValue::from_str(&clean).unwrap_or(HeaderValue::from_static("?"))
     })
 }

@@ -172,8 +172,10 @@ impl ApiError {
     pub fn to_json(&self, shape: ErrorShape) -> Vec<u8> {
         let encoded = match shape {
             ErrorShape::OpenAi => {
-                let code: Cow<'_, str> =
-                    self.code.as_deref().map_or_else(|| self.status.as_str().to_owned().into(), Cow::Borrowed);
+                let code: Cow<'_, str> = self
+                    .code
+                    .as_deref()
+                    .map_or_else(|| self.status.as_str().to_owned().into(), Cow::Borrowed);
                 serde_json::to_vec(&OpenAiError {
                     error: OpenAiErrorInner {
                         message: &self.message,

@@ -5,7 +5,9 @@
 
 use std::sync::Arc;
 
-use haleway_health::{Cause, Event, EventKind, GroupReason, PanicState, Rank, Slot, State, Timestamp, Transition};
+use haleway_health::{
+    Cause, Event, EventKind, GroupReason, PanicState, Rank, Slot, State, Timestamp, Transition,
+};
 
 use crate::gateway::Gateway;
 
@@ -85,7 +87,16 @@ impl EventLog {
             }
             deployment.metrics.cooled_down(transition.evidence.map_or(0, |evidence| evidence.status));
             let explanation = self.gateway.hub.detail(slot, transition.at).map(|detail| detail.explanation);
-            tracing::warn!(deployment = id, model_group = group, from, to, cause, local_only, "out of rotation: {}", explanation.unwrap_or_default());
+            tracing::warn!(
+                deployment = id,
+                model_group = group,
+                from,
+                to,
+                cause,
+                local_only,
+                "out of rotation: {}",
+                explanation.unwrap_or_default()
+            );
         } else if !transition.from.eligible() && transition.to.eligible() {
             deployment.metrics.returned();
             // Old scores must not starve a deployment that is back.
@@ -106,10 +117,18 @@ impl EventLog {
             if self.only_probes_failed(name) {
                 tracing::warn!("All deployments marked unhealthy by health checks, bypassing health filter");
             } else {
-                tracing::warn!("All deployments in cooldown via health-check routing, bypassing cooldown filter");
+                tracing::warn!(
+                    "All deployments in cooldown via health-check routing, bypassing cooldown filter"
+                );
             }
         }
-        tracing::warn!(model_group = name, from = from.as_str(), to = to.as_str(), reason = reason.as_str(), "too few deployments are in");
+        tracing::warn!(
+            model_group = name,
+            from = from.as_str(),
+            to = to.as_str(),
+            reason = reason.as_str(),
+            "too few deployments are in"
+        );
     }
 
     /// Whether the group is out by failed probes alone.

@@ -35,6 +35,8 @@ pub struct Live {
     pub deployments: Vec<Option<Arc<Deployment>>>,
     /// The health core's number of each of routing's groups.
     pub health_groups: Vec<health::GroupIx>,
+    /// `num_retries` of each of routing's groups, where one of its deployments says so.
+    pub group_retries: Vec<Option<u32>>,
     /// The series of each of routing's groups.
     pub group_metrics: Vec<Arc<GroupMetrics>>,
     /// Whether a group waits for the soonest return instead of refusing.

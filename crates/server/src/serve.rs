@@ -49,7 +49,9 @@ pub async fn bind(addr: SocketAddr) -> io::Result<TcpListener> {
     TcpListener::bind(addr).await.map_err(|error| {
         let hint = match error.kind() {
             io::ErrorKind::AddrInUse => ": another process listens there; choose another with --port",
-            io::ErrorKind::PermissionDenied => ": ports below 1024 need a privilege; choose another with --port",
+            io::ErrorKind::PermissionDenied => {
+                ": ports below 1024 need a privilege; choose another with --port"
+            }
             _ => "",
         };
         io::Error::new(error.kind(), format!("cannot listen on {addr}{hint} ({error})"))

@@ -79,8 +79,6 @@ pub struct Limits {
     pub per_host: u32,
     /// `health.budget.probes_per_day` of one deployment.
     pub probes_per_day: Option<u32>,
-    /// `health.budget.usd_per_day` of all deployments.
-    pub usd_per_day: Option<f64>,
 }
 
 /// Coordination of several processes: what the file and the environment say of it.

@@ -27,7 +27,7 @@ const ALL: &str = "haleway:
     stream: {first_token: 33s, gap: 34s, hang_after: 500ms}
     trial: {hold: 26s}
     probe: {policy: when_idle, can_restore: false, concurrency: 17, per_host: 5, backoff_max: 302s}
-    budget: {probes_per_day: 201, usd_per_day: 5.5}
+    budget: {probes_per_day: 201}
   groups:
     g: {panic: {mode: refuse}, interval: 7s}
 ";
@@ -67,7 +67,7 @@ fn every_key_of_the_section_arrives() {
         (ProbePolicy::WhenIdle, false, secs(302))
     );
     assert_eq!((own.limits.concurrency, own.limits.per_host), (17, 5));
-    assert_eq!((own.limits.probes_per_day, own.limits.usd_per_day), (Some(201), Some(5.5)));
+    assert_eq!(own.limits.probes_per_day, Some(201));
     assert_eq!(own.panic_of("g").mode, PanicMode::Refuse);
     assert_eq!(own.panic_of("other").mode, PanicMode::Off);
     assert_eq!(config.models[0].probe.unwrap().interval, secs(7));

@@ -73,6 +73,7 @@ impl TableBuilder {
         let mut table = Table {
             settings,
             names: HashMap::new(),
+            alias_targets: aliases.iter().map(|a| (Arc::clone(&a.name), Arc::clone(&a.target))).collect(),
             wildcards: Box::default(),
             groups: Box::default(),
             members: Box::default(),
@@ -85,7 +86,7 @@ impl TableBuilder {
             unresolved: Box::default(),
         };
         table.fill(groups)?;
-        table.name_the_rest()?;
+        table.name_deployments()?;
 
         let mut lost = Vec::new();
         for alias in &table.aliases {
@@ -158,13 +159,8 @@ impl Table {
         Ok(())
     }
 
-    /// Adds aliases, then ids: an earlier kind of name outranks a later one.
-    fn name_the_rest(&mut self) -> Result<(), BuildError> {
-        for alias in &self.aliases {
-            self.names
-                .entry(Arc::clone(&alias.name))
-                .or_insert_with(|| Entry::Alias(Arc::clone(&alias.target)));
-        }
+    /// Adds ids: a group's name outranks an equal id.
+    fn name_deployments(&mut self) -> Result<(), BuildError> {
         let mut seen = std::collections::HashSet::new();
         for (index, group) in (0_u32..).zip(&self.groups) {
             let range = group.members.clone();

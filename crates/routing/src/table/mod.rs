@@ -1,6 +1,6 @@
 //! The routing table: everything about deployments that changes only with the configuration.
 //!
-//! Built once per configuration and shared. A name is resolved by one hash look-up (exact name, then alias, then
+//! Built once per configuration and shared. A name is resolved by hash look-ups (alias, then group name, then
 //! deployment id), then by the wildcards, the most specific first. Members of a group lie side by side, with what
 //! selection reads in one small record.
 
@@ -118,7 +118,6 @@ pub struct NoSuchModel(pub String);
 #[derive(Clone, Debug)]
 enum Entry {
     Group(GroupIx),
-    Alias(Arc<str>),
     Deployment(GroupIx, Slot),
 }
 
@@ -127,6 +126,7 @@ enum Entry {
 pub struct Table {
     settings: Settings,
     names: HashMap<Arc<str>, Entry>,
+    alias_targets: HashMap<Arc<str>, Arc<str>>,
     wildcards: Box<[(Pattern, GroupIx)]>,
     groups: Box<[Group]>,
     members: Box<[Member]>,
@@ -140,20 +140,21 @@ pub struct Table {
 }
 
 impl Table {
-    /// What `model` stands for: group name, then alias, then deployment id, then the most specific wildcard.
+    /// What `model` stands for: alias, then group name, then deployment id, then the most specific wildcard. An
+    /// alias outranks a group of its name, as in LiteLLM: it is how a group's traffic is sent elsewhere.
     ///
     /// # Errors
     /// When nothing answers to the name.
     pub fn resolve<'a>(&'a self, model: &'a str) -> Result<Resolution<'a>, NoSuchModel> {
-        let (name, via) = match self.names.get(model) {
-            Some(Entry::Alias(target)) => (target.as_ref(), Some(Via::Alias)),
-            Some(Entry::Group(_) | Entry::Deployment(..)) | None => (model, None),
+        // An alias of an alias is not followed: LiteLLM does not, and it could go round.
+        let (name, via) = match self.alias_targets.get(model) {
+            Some(target) => (target.as_ref(), Some(Via::Alias)),
+            None => (model, None),
         };
         let found = match self.names.get(name) {
             Some(&Entry::Group(group)) => Some((group, None, Captures::default(), Via::Name)),
             Some(&Entry::Deployment(group, slot)) => Some((group, Some(slot), Captures::default(), Via::Id)),
-            // An alias of an alias is not followed: LiteLLM does not, and it could go round.
-            Some(Entry::Alias(_)) | None => self
+            None => self
                 .wildcards
                 .iter()
                 .find_map(|(pattern, group)| Some((*group, None, pattern.captures(name)?, Via::Wildcard))),
@@ -178,7 +179,7 @@ impl Table {
     pub fn group(&self, name: &str) -> Option<GroupIx> {
         match self.names.get(name) {
             Some(&Entry::Group(group)) => Some(group),
-            Some(Entry::Alias(_) | Entry::Deployment(..)) | None => None,
+            Some(Entry::Deployment(..)) | None => None,
         }
     }
 

@@ -24,7 +24,7 @@ fn wildcards(patterns: &[(&str, &str)]) -> Table {
 }
 
 #[test]
-fn a_name_is_a_group_then_an_alias_then_an_id_then_a_wildcard() {
+fn a_name_is_an_alias_then_a_group_then_an_id_then_a_wildcard() {
     let mut builder = builder(Settings::default(), &[("gpt", 2), ("claude", 1)]);
     builder.deployment(wild(9, "*", "*"));
     builder.alias(alias("fast", "gpt")).alias(alias("claude", "gpt")).alias(alias("gpt1", "claude"));
@@ -36,7 +36,7 @@ fn a_name_is_a_group_then_an_alias_then_an_id_then_a_wildcard() {
     };
     assert_eq!(of("gpt"), ("gpt".into(), None, Via::Name));
     assert_eq!(of("fast"), ("gpt".into(), None, Via::Alias));
-    assert_eq!(of("claude"), ("claude".into(), None, Via::Name), "a group outranks an alias");
+    assert_eq!(of("claude"), ("gpt".into(), None, Via::Alias), "an alias sends a group's traffic elsewhere");
     assert_eq!(of("gpt1"), ("claude".into(), None, Via::Alias), "an alias outranks an id");
     assert_eq!(of("gpt2"), ("gpt".into(), Some(Slot(1)), Via::Id));
     assert_eq!(of("anything"), ("*".into(), None, Via::Wildcard));

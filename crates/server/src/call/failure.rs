@@ -61,10 +61,7 @@ impl Failed {
 
     /// The deployment's wire cannot say what the caller asks; another's may.
     pub(crate) fn untranslatable(refusal: &haleway_providers::Refusal) -> Self {
-        Self {
-            retry_other: true,
-            ..Self::own(Class::ModeMismatch, refusal.code, refusal.message.clone())
-        }
+        Self { retry_other: true, ..Self::own(Class::ModeMismatch, refusal.code, refusal.message.clone()) }
     }
 
     /// What the classifier made of an answer.
@@ -160,7 +157,8 @@ impl Failed {
     /// The error for the caller.
     pub(crate) fn to_error(&self) -> ApiError {
         let status = self.client_status();
-        let mut error = ApiError::new(status, self.litellm_type(status), self.class.as_str(), self.sentence());
+        let mut error =
+            ApiError::new(status, self.litellm_type(status), self.class.as_str(), self.sentence());
         if self.upstream_status == 529 {
             error = error.with_code("server_is_overloaded");
         }
@@ -208,6 +206,10 @@ impl Failed {
             message: self.message,
         };
         // A fault of this process says nothing about the deployment.
-        if finding.class == Class::Local { Judgement::Unknown(finding) } else { Judgement::Unhealthy(finding) }
+        if finding.class == Class::Local {
+            Judgement::Unknown(finding)
+        } else {
+            Judgement::Unhealthy(finding)
+        }
     }
 }

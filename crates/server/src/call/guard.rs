@@ -120,7 +120,9 @@ impl Attempt {
         if let Some(running) = self.running.take() {
             match class.effect() {
                 Effect::Hard | Effect::Soft => running.failed(now, latency),
-                Effect::Ok | Effect::Alive | Effect::Neutral | Effect::Config | Effect::Budget => drop(running),
+                Effect::Ok | Effect::Alive | Effect::Neutral | Effect::Config | Effect::Budget => {
+                    drop(running)
+                }
             }
         }
         let mut outcome = self.outcome(class, latency);
@@ -130,7 +132,11 @@ impl Attempt {
         outcome.retry_after = failed.retry_after;
         let blamed = !matches!(class.effect(), Effect::Neutral | Effect::Alive);
         self.deployment.metrics.failed(failed.class, failed.litellm_status(), blamed);
-        Evidence { gateway: Arc::clone(&self.gateway), deployment: Arc::clone(&self.deployment), outcome: Some(outcome) }
+        Evidence {
+            gateway: Arc::clone(&self.gateway),
+            deployment: Arc::clone(&self.deployment),
+            outcome: Some(outcome),
+        }
     }
 
     /// The caller left.

@@ -31,7 +31,8 @@ impl Judge {
     pub(crate) fn error_event(&self, data: &[u8]) -> Judged {
         let headers = HeaderMap::new();
         let fault = first_event(&self.read(200, &headers, data));
-        let fault = fault.unwrap_or_else(|| Fault::new(Class::ServerError, 0, "the stream reported a failure"));
+        let fault =
+            fault.unwrap_or_else(|| Fault::new(Class::ServerError, 0, "the stream reported a failure"));
         self.judged(fault, headers)
     }
 

@@ -139,7 +139,7 @@ impl Session<'_> {
         place: Place,
     ) -> Result<Response<Body>, ApiError> {
         let tags: Vec<&str> = wishes.tags.iter().map(String::as_str).collect();
-        let mut plan = CallPlan::new(self.for_router(wishes, &tags)?, resolution);
+        let mut plan = CallPlan::new(self.for_router(wishes, &tags, resolution.group)?, resolution);
         let mut trail = Trail::default();
         let mut suspicion = Suspicion::default();
         let mut last: Option<LastFailure> = None;
@@ -184,16 +184,25 @@ impl Session<'_> {
         }
     }
 
-    fn for_router<'c>(&'c self, wishes: &Wishes, tags: &'c [&'c str]) -> Result<routing::Call<'c>, ApiError> {
+    fn for_router<'c>(
+        &'c self,
+        wishes: &Wishes,
+        tags: &'c [&'c str],
+        group: routing::GroupIx,
+    ) -> Result<routing::Call<'c>, ApiError> {
         let hop = |name: &String| self.live.table.hop(name).map_err(|_| refusal::unknown_model(name));
-        let fallbacks =
-            wishes.fallbacks.as_ref().map(|names| names.iter().map(hop).collect::<Result<Vec<_>, _>>()).transpose()?;
+        let fallbacks = wishes
+            .fallbacks
+            .as_ref()
+            .map(|names| names.iter().map(hop).collect::<Result<Vec<_>, _>>())
+            .transpose()?;
+        let group_retries = self.live.group_retries.get(group.0 as usize).copied().flatten();
         // Four bytes of JSON make about one token: enough to tell a prompt that cannot fit.
         let checks = self.live.table.settings().pre_call_checks;
         Ok(routing::Call {
             model: self.model,
             facts: Facts { tags, input_tokens: checks.then_some(self.bytes.len() as u64 / 4) },
-            num_retries: wishes.num_retries,
+            num_retries: wishes.num_retries.or(group_retries),
             fallbacks,
             disable_fallbacks: wishes.disable_fallbacks,
             deadline: self.limits.caller.map(|limit| self.began + limit),

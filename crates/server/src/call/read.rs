@@ -111,10 +111,9 @@ pub(crate) fn required(operation: Operation, envelope: &Envelope<'_>) -> Result<
             Some(name),
         )),
         Some(json) if json.as_bytes().first().is_some_and(|first| kinds.contains(first)) => Ok(()),
-        Some(_) => Err(ApiError::invalid(
-            format!("{}: '{name}' has the wrong type.", operation.path()),
-            Some(name),
-        )),
+        Some(_) => {
+            Err(ApiError::invalid(format!("{}: '{name}' has the wrong type.", operation.path()), Some(name)))
+        }
     }
 }
 

@@ -24,13 +24,8 @@ pub(crate) fn unknown_model(model: &str) -> ApiError {
 
 /// 400: the request cannot be said on the wire of any deployment that could serve it.
 pub(crate) fn untranslatable(refusal: &haleway_providers::Refusal) -> ApiError {
-    ApiError::new(
-        StatusCode::BAD_REQUEST,
-        "invalid_request_error",
-        "bad_request",
-        refusal.message.clone(),
-    )
-    .with_detail(serde_json::json!({"code": refusal.code, "param": refusal.param}))
+    ApiError::new(StatusCode::BAD_REQUEST, "invalid_request_error", "bad_request", refusal.message.clone())
+        .with_detail(serde_json::json!({"code": refusal.code, "param": refusal.param}))
 }
 
 /// 408: the caller's own time passed before anything could be tried.
@@ -62,7 +57,9 @@ pub(crate) fn to_error(refusal: &Refusal, model: &str, live: &Live, now: Timesta
             StatusCode::TOO_MANY_REQUESTS,
             "throttling_error",
             "gateway_limit",
-            format!("Every deployment of {model} is at a limit set in this gateway (rpm, tpm, max_parallel_requests)."),
+            format!(
+                "Every deployment of {model} is at a limit set in this gateway (rpm, tpm, max_parallel_requests)."
+            ),
         ),
         RefusalKind::NoneConfigured => ApiError::new(
             StatusCode::BAD_REQUEST,
@@ -80,7 +77,9 @@ pub(crate) fn to_error(refusal: &Refusal, model: &str, live: &Live, now: Timesta
             StatusCode::BAD_REQUEST,
             "invalid_request_error",
             "context_window",
-            format!("The prompt is larger than what any deployment of {model} takes (ContextWindowExceededError)."),
+            format!(
+                "The prompt is larger than what any deployment of {model} takes (ContextWindowExceededError)."
+            ),
         ),
     };
     let wait = refusal.kind.passes().then(|| wait.unwrap_or(Duration::from_secs(1)));

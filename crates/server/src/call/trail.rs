@@ -27,7 +27,8 @@ impl Trail {
         if std::mem::replace(&mut self.looked, true) {
             return;
         }
-        let out = |slot| snapshot.entry(slot).rank != haleway_health::Rank::In || snapshot.entry(slot).spared();
+        let out =
+            |slot| snapshot.entry(slot).rank != haleway_health::Rank::In || snapshot.entry(slot).spared();
         if !view.table.slots(attempt.group).any(out) {
             return;
         }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
+use haleway_config::Config;
 use haleway_fleet::{Ask, Claim, Fleet, Grant, Permit};
 use haleway_health::{Class, Depth, Outcome, ProbeEnd, ProbeJob, Source, Timestamp};
 use haleway_providers::{CannotProbe, Judgement, Probe, ProbeAnswer, ProbeMemory, judge};
@@ -48,6 +49,9 @@ struct Found {
 pub(super) async fn planned(gateway: &Arc<Gateway>, job: &ProbeJob) -> ProbeEnd {
     let live = gateway.live.load_full();
     let Some(deployment) = live.deployment(job.slot) else { return ProbeEnd::NoEvidence };
+    if let Some(until) = over_budget(gateway, &live.config, deployment) {
+        return ProbeEnd::Postponed(until);
+    }
     let permit = match claim(gateway, deployment, job.min_gap, job.timeout).await {
         Claim::Granted(permit) => permit,
         Claim::Wait(until) => return ProbeEnd::Postponed(not_before(gateway.clock.now(), until)),
@@ -76,6 +80,14 @@ pub(super) async fn planned(gateway: &Arc<Gateway>, job: &ProbeJob) -> ProbeEnd 
         }
         Err(Unsent::TooLate) => ProbeEnd::NoEvidence,
     }
+}
+
+/// When probing may go on, if the day's probes of a deployment are used up (`haleway.health.budget.probes_per_day`).
+fn over_budget(gateway: &Gateway, config: &Config, deployment: &Deployment) -> Option<Timestamp> {
+    let limit = config.haleway.limits.probes_per_day?;
+    let until = gateway.reports.spent(deployment.slot, limit, gateway.clock.now())?;
+    tracing::warn!(deployment = %deployment.id(), limit, "the day's probes are used up: health comes from traffic until midnight UTC");
+    Some(until)
 }
 
 /// Probes one deployment now, for an operator or a live `/health`.
@@ -155,6 +167,7 @@ async fn exchange(
     memory: &mut ProbeMemory,
 ) -> Found {
     let sent_at = gateway.clock.now();
+    gateway.reports.count(deployment.slot, sent_at);
     let expect = probe.expect;
     let (request, _, _) = probe.call.into_request();
     let left = until.saturating_duration_since(Instant::now());

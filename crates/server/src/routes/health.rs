@@ -38,7 +38,9 @@ impl HealthQuery {
     fn wants(&self, deployment: &Deployment) -> bool {
         match (&self.model_id, &self.model) {
             (Some(id), _) => **deployment.id() == **id,
-            (None, Some(model)) => *deployment.model.name == **model || deployment.model.params.model == *model,
+            (None, Some(model)) => {
+                *deployment.model.name == **model || deployment.model.params.model == *model
+            }
             (None, None) => true,
         }
     }
@@ -79,14 +81,18 @@ fn is_probed(wanted: &[Arc<Deployment>]) -> bool {
 /// Probes what was asked for, at most so many at once and for so long.
 async fn check_now(gateway: &Arc<Gateway>, live: &Live, wanted: &[Arc<Deployment>], query: &HealthQuery) {
     let named = query.model_id.is_some();
-    let places = Arc::new(tokio::sync::Semaphore::new(live.config.haleway.limits.concurrency.max(1) as usize));
+    let places =
+        Arc::new(tokio::sync::Semaphore::new(live.config.haleway.limits.concurrency.max(1) as usize));
     let mut probes = tokio::task::JoinSet::new();
     for deployment in wanted {
         let info = &deployment.model.info;
-        if !named && (info.disable_background_health_check || info.blocked || cannot_probe(deployment).is_some()) {
+        if !named
+            && (info.disable_background_health_check || info.blocked || cannot_probe(deployment).is_some())
+        {
             continue;
         }
-        let (gateway, deployment, places) = (Arc::clone(gateway), Arc::clone(deployment), Arc::clone(&places));
+        let (gateway, deployment, places) =
+            (Arc::clone(gateway), Arc::clone(deployment), Arc::clone(&places));
         probes.spawn(async move {
             let _place = places.acquire_owned().await;
             let ended = prober::probe_now(&gateway, &deployment).await;
@@ -169,7 +175,9 @@ fn place(deployment: &Deployment, verdict: &Verdict, report: Option<&Report>) ->
     match report.map(|report| (report, &report.verdict)) {
         _ if out => Place::Unhealthy,
         Some((report, prober::Verdict::Unhealthy(_))) if newer(report) => Place::Unhealthy,
-        Some((report, prober::Verdict::Unknown { code, message })) if newer(report) && verdict.sent_at.is_none() => {
+        Some((report, prober::Verdict::Unknown { code, message }))
+            if newer(report) && verdict.sent_at.is_none() =>
+        {
             Place::Unknown(if message.is_empty() { (*code).to_owned() } else { format!("{code}: {message}") })
         }
         Some((_, prober::Verdict::Healthy { .. })) => Place::Healthy,

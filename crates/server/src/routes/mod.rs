@@ -3,8 +3,8 @@
 mod health;
 mod models;
 mod operate;
-mod probes;
 mod pages;
+mod probes;
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -44,7 +44,9 @@ impl Routes {
         let target = model_call(request.method(), request.uri().path())
             .map(|(operation, model)| (operation, model.map(|model| decode(model).into_owned())));
         let mut response = match target {
-            Some((operation, model)) => call::handle(&self.gateway, operation, model.as_deref(), request).await,
+            Some((operation, model)) => {
+                call::handle(&self.gateway, operation, model.as_deref(), request).await
+            }
             None if request.method() == Method::OPTIONS && is_preflight(&request) => preflight(),
             None => self.page(request).await,
         };

@@ -40,8 +40,11 @@ pub(super) async fn list(
     let live = gateway.live.load();
     live.keys.admit(&headers)?;
     let healthy_only = query.healthy_only.unwrap_or(live.config.general.model_list_healthy_only);
-    let data: Vec<Model<'_>> =
-        names(&live).into_iter().filter(|name| !healthy_only || gateway.may_serve(&live, name)).map(|name| model(&live, name)).collect();
+    let data: Vec<Model<'_>> = names(&live)
+        .into_iter()
+        .filter(|name| !healthy_only || gateway.may_serve(&live, name))
+        .map(|name| model(&live, name))
+        .collect();
     Ok(Json(json!({"data": data, "object": "list"})).into_response())
 }
 

@@ -39,7 +39,9 @@ pub(super) async fn explain(
     let live = gateway.live.load_full();
     live.keys.admit(&headers)?;
     let Ok(found) = live.table.resolve(&query.model) else {
-        return Ok(Detail(StatusCode::NOT_FOUND, format!("no model answers to {:?}", query.model)).into_response());
+        return Ok(
+            Detail(StatusCode::NOT_FOUND, format!("no model answers to {:?}", query.model)).into_response()
+        );
     };
     let now = gateway.clock.now();
     let snapshot = gateway.hub.snapshot();
@@ -106,17 +108,20 @@ pub(super) async fn command(
         "reset" => Operator::Reset,
         _ => {
             let known = "drain, disable, enable, force-up, reset, probe";
-            return Ok(Detail(StatusCode::NOT_FOUND, format!("no command {command:?}; there are {known}")).into_response());
+            return Ok(Detail(StatusCode::NOT_FOUND, format!("no command {command:?}; there are {known}"))
+                .into_response());
         }
     };
     let body: CommandBody = if body.is_empty() {
         CommandBody::default()
     } else {
-        serde_json::from_slice(&body).map_err(|error| ApiError::invalid(format!("Invalid JSON payload: {error}"), None))?
+        serde_json::from_slice(&body)
+            .map_err(|error| ApiError::invalid(format!("Invalid JSON payload: {error}"), None))?
     };
     let now = gateway.clock.now();
     let span = body.seconds.map(|seconds| {
-        Duration::try_from_secs_f64(seconds).map_err(|_| ApiError::invalid("'seconds' must be positive.", Some("seconds")))
+        Duration::try_from_secs_f64(seconds)
+            .map_err(|_| ApiError::invalid("'seconds' must be positive.", Some("seconds")))
     });
     let until = span.transpose()?.map(|span| now + span);
     gateway.hub.operator(now, deployment.slot, operator, until, body.reason.as_deref().unwrap_or(""));

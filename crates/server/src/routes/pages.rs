@@ -26,5 +26,6 @@ pub(super) async fn not_found() -> Response {
 
 /// LiteLLM's 405.
 pub(super) async fn method_not_allowed() -> Response {
-    (StatusCode::METHOD_NOT_ALLOWED, axum::Json(serde_json::json!({"detail": "Method Not Allowed"}))).into_response()
+    (StatusCode::METHOD_NOT_ALLOWED, axum::Json(serde_json::json!({"detail": "Method Not Allowed"})))
+        .into_response()
 }

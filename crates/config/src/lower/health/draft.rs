@@ -27,7 +27,7 @@ impl Draft {
             Profile::Litellm => (Params::litellm(), ProbeParams::litellm(), PanicParams::litellm()),
             Profile::Resilient => (Params::resilient(), ProbeParams::resilient(), PanicParams::resilient()),
         };
-        let limits = Limits { concurrency: 16, per_host: 4, probes_per_day: None, usd_per_day: None };
+        let limits = Limits { concurrency: 16, per_host: 4, probes_per_day: None };
         Self { params, probe, panic, limits, cooldown: None, origins: Origins::new() }
     }
 

@@ -34,8 +34,6 @@ pub(crate) enum Slot {
     Real(fn(&mut Draft) -> &mut f32, f32, f32),
     /// A share that may be absent.
     OptionalReal(fn(&mut Draft) -> &mut Option<f32>),
-    /// US dollars, maybe absent.
-    Dollars(fn(&mut Draft) -> &mut Option<f64>),
     /// Yes or no.
     Flag(fn(&mut Draft) -> &mut bool),
     /// When to probe.
@@ -62,13 +60,12 @@ const fn key(name: &'static str, reach: Reach, slot: Slot) -> HealthKey {
 const MOST: u32 = 1_000_000;
 
 use Reach::{Deployment, Global, Group};
-use Slot::{Count, Dollars, Flag, OptionalCount, OptionalReal, Real, Small, Time};
+use Slot::{Count, Flag, OptionalCount, OptionalReal, Real, Small, Time};
 
 /// Every key, sorted by name.
 pub(crate) const KEYS: &[HealthKey] = &[
     key("all_out", Group, Slot::AllOut(|d| &mut d.panic.all_out)),
     key("budget.probes_per_day", Global, OptionalCount(|d| &mut d.limits.probes_per_day)),
-    key("budget.usd_per_day", Global, Dollars(|d| &mut d.limits.usd_per_day)),
     key("config_sightings", Deployment, Count(|d| &mut d.params.config_sightings, 1, MOST)),
     key("consecutive_failures", Deployment, Count(|d| &mut d.params.consecutive_failures, 0, MOST)),
     key("early_release", Deployment, Count(|d| &mut d.params.early_release, 0, MOST)),
@@ -119,8 +116,10 @@ pub(crate) const KEYS: &[HealthKey] = &[
 ];
 
 /// Keys that are accepted, checked by nobody and without effect in this version.
-pub(crate) const INERT: &[(&str, &str)] =
-    &[("probe.depth", "a probe is always the smallest real call in this version")];
+pub(crate) const INERT: &[(&str, &str)] = &[
+    ("probe.depth", "a probe is always the smallest real call in this version"),
+    ("budget.usd_per_day", "probes have no price in this version; budget.probes_per_day bounds their number"),
+];
 
 /// Values of [`ProbePolicy`] by name.
 pub(crate) const POLICIES: &[(&str, ProbePolicy)] = &[
@@ -162,7 +161,6 @@ pub(crate) fn show(slot: Slot, draft: &mut Draft) -> String {
         Small(get, ..) => get(draft).to_string(),
         Real(get, ..) => get(draft).to_string(),
         OptionalReal(get) => get(draft).map_or_else(none, |share| share.to_string()),
-        Dollars(get) => get(draft).map_or_else(none, |dollars| dollars.to_string()),
         Flag(get) => get(draft).to_string(),
         Slot::Policy(get) => named(POLICIES, get(draft)),
         Slot::Panic(get) => named(PANIC_MODES, get(draft)),

@@ -82,9 +82,6 @@ fn set(key: &HealthKey, field: Field<'_>, draft: &mut Draft) -> Option<()> {
         }
         Slot::Real(get, least, most) => *get(draft) = real(field, least, most)?,
         Slot::OptionalReal(get) => *get(draft) = Some(real(field, 0.0, 1.0)?),
-        Slot::Dollars(get) => {
-            *get(draft) = Some(field.number().filter(|dollars| in_range(field, *dollars, 0.0, 1e9))?)
-        }
         Slot::Flag(get) => *get(draft) = flag(field)?,
         Slot::Policy(get) => *get(draft) = field.one_of(codes::BAD_VALUE, POLICIES)?,
         // `off` is a boolean in YAML 1.1, and means what it says here.
