@@ -7,6 +7,7 @@
 pub mod chat;
 mod envelope;
 pub mod error_body;
+pub mod eventstream;
 pub mod sse;
 pub mod wait;
 
