@@ -87,7 +87,8 @@ impl Plan<'_> {
         let mut routes = [const { None }; Operation::ALL.len()];
         for operation in Operation::ALL {
             let Some((wire, url)) = self.place(operation, azure) else { continue };
-            let route = Route::new(wire, &url, None, &self.name.id).map_err(|error| {
+            let stream = wires::stream_url(wire, operation, &url);
+            let route = Route::new(wire, &url, stream.as_deref(), &self.name.id).map_err(|error| {
                 ResolveError::InvalidBase { base: self.base.text.clone(), reason: error.to_string() }
             })?;
             if let Some(slot) = routes.get_mut(operation.index()) {

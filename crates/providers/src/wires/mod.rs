@@ -3,6 +3,7 @@
 
 mod anthropic;
 pub(crate) mod azure;
+mod members;
 mod openai;
 mod rerank;
 
@@ -85,5 +86,19 @@ pub(crate) fn reply(wire: Wire, operation: Operation, created: u64) -> Reply {
         (Wire::Anthropic, _) => Reply::Translated(anthropic::translator(created)),
         (Wire::VoyageRerank | Wire::NimRerank, _) => Reply::Translated(rerank::translator(wire)),
         (_, _) => Reply::Passthrough,
+    }
+}
+
+/// Where streams are asked for, when that is another URL than that of whole answers.
+pub(crate) fn stream_url(wire: Wire, operation: Operation, whole: &str) -> Option<String> {
+    match (wire, operation) {
+        (Wire::Gemini, Operation::Chat) => {
+            let (path, query) = whole.split_once('?').unwrap_or((whole, ""));
+            let path = path.strip_suffix(":generateContent")?;
+            let separator = if query.is_empty() { "" } else { "&" };
+            // Without `alt=sse` the stream is one JSON array.
+            Some(format!("{path}:streamGenerateContent?alt=sse{separator}{query}"))
+        }
+        (_, _) => None,
     }
 }

@@ -9,7 +9,8 @@ use serde_json::{Map, Value, json};
 
 use super::stream::State;
 use super::tools::JSON_TOOL;
-use super::{members, wrong};
+use super::wrong;
+use crate::wires::members;
 use crate::{Step, Translator, Untranslatable};
 
 /// Reads one answer, whole or streamed.

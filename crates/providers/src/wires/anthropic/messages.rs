@@ -6,8 +6,9 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::blocks::{Block, Made, Source, Turn};
-use super::members::text;
+
 use crate::Refusal;
+use crate::wires::members::text;
 
 /// The conversation.
 #[derive(Debug, Default)]

@@ -3,7 +3,6 @@
 mod answer;
 mod blocks;
 mod family;
-mod members;
 mod messages;
 mod request;
 mod stream;

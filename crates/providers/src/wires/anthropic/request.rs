@@ -10,11 +10,12 @@ use serde_json::value::RawValue;
 use serde_json::{Number, json};
 
 use super::family::{self, Generation};
-use super::members::Members;
+
 use super::messages::{self, Conversation};
 use super::tools::{self, Choice, Format, Tool};
 use crate::Refusal;
 use crate::wires::Encode;
+use crate::wires::members::Members;
 
 /// The request's body, and what reading the answer needs to know.
 pub(super) struct Request {
