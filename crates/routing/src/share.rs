@@ -1,7 +1,8 @@
 //! The share of live traffic that may be retries: what keeps a retry storm from making an outage worse.
 //!
 //! Every call pays in a fraction of a retry, every retry takes one out. A small reserve per second keeps retries
-//! possible when there is little traffic.
+//! possible when there is little traffic, and a share starts with what a quiet time would have saved, so that the first
+//! calls of a process are rescued like any other.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -22,11 +23,12 @@ pub struct RetryShare {
 }
 
 impl RetryShare {
-    /// Retries may be `share` (0 to 1) of the calls, and at least `reserve` per second.
+    /// Retries may be `share` (0 to 1) of the calls, and at least `reserve` per second. A share of 0 saves nothing.
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped to 0 to 1")]
     pub fn new(share: f32, reserve: u32) -> Self {
         let per_call = (share.clamp(0.0, 1.0) * UNIT as f32) as u64;
-        Self { per_call, reserve, saved: AtomicU64::new(0), second: AtomicU64::new(0) }
+        let saved = if per_call == 0 { 0 } else { SAVED_MAX * UNIT };
+        Self { per_call, reserve, saved: AtomicU64::new(saved), second: AtomicU64::new(0) }
     }
 
     /// A call came in.

@@ -10,7 +10,7 @@ use haleway_config::{Config, Model, Source};
 use haleway_fleet::FleetHandle;
 use haleway_health::{AllOut, GroupSpec, Hub, PanicMode, Slot, Spec};
 use haleway_providers::{CannotProbe, ProbeMemory, ResolveError, Target, resolve};
-use haleway_routing::{BuildError, StatsTable, Table, TableBuilder};
+use haleway_routing::{BuildError, RetryShare, StatsTable, Table, TableBuilder};
 use haleway_telemetry::{DeploymentLabels, Metrics};
 use haleway_upstream::{Network, Settings, Upstream};
 use tokio::sync::Notify;
@@ -77,6 +77,7 @@ impl Gateway {
             network,
             clock,
             in_flight: AtomicUsize::new(0),
+            retries: RetryShare::default(),
             tasks: TaskTracker::new(),
             shutdown: CancellationToken::new(),
             wake_prober: Notify::new(),

@@ -11,7 +11,7 @@ use haleway_config::Config;
 use haleway_fleet::FleetHandle;
 use haleway_health as health;
 use haleway_health::{Hub, Slot, Snapshot};
-use haleway_routing::{StatsTable, Table};
+use haleway_routing::{RetryShare, StatsTable, Table};
 use haleway_telemetry::{GroupMetrics, Metrics};
 use haleway_upstream::Network;
 use tokio::sync::Notify;
@@ -94,6 +94,8 @@ pub struct Gateway {
     pub clock: Clock,
     /// Model calls being served.
     pub in_flight: AtomicUsize,
+    /// The share of all calls that may be retries, whatever the configuration: 20 %, and 10 per second.
+    pub retries: RetryShare,
     /// Background tasks.
     pub tasks: TaskTracker,
     /// Begins shutdown.

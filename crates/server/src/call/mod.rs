@@ -214,7 +214,8 @@ impl Session<'_> {
         let now = self.gateway.clock.now();
         let snapshot = self.gateway.hub.snapshot();
         let health = self.live.health_view(&snapshot);
-        let view = View { table: &self.live.table, health: &health, stats: &self.live.stats, retries: None };
+        let retries = Some(&self.gateway.retries);
+        let view = View { table: &self.live.table, health: &health, stats: &self.live.stats, retries };
         let attempt = match plan.next(now, fastrand::u64(..), failure, &view) {
             Step::Try(attempt) => attempt,
             Step::Wait { until } => return Next::Wait(until),
