@@ -78,6 +78,13 @@ pub struct AttemptLimits {
     pub by_caller: bool,
 }
 
+impl AttemptLimits {
+    /// The limit that LiteLLM calls the timeout of a call: to the first output of a stream, else to the end.
+    pub fn stated(&self) -> Duration {
+        self.deadlines.first_token.or(self.deadlines.total).unwrap_or_default()
+    }
+}
+
 impl Deployment {
     /// Its id.
     pub fn id(&self) -> &Arc<str> {

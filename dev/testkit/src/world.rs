@@ -240,6 +240,16 @@ impl World {
         snapshot.verdict(slot).state.as_str()
     }
 
+    /// Whether ordinary traffic may go to a deployment.
+    ///
+    /// # Panics
+    /// When there is no such deployment.
+    pub fn is_in(&self, id: &str) -> bool {
+        let snapshot = self.gateway.hub.snapshot();
+        let slot = snapshot.find(id).unwrap_or_else(|| panic!("no deployment {id}"));
+        snapshot.verdict(slot).state.eligible()
+    }
+
     /// Everything there is to show of a deployment, as `/haleway/deployments` shows it.
     ///
     /// # Panics

@@ -9,7 +9,7 @@ use haleway_routing::Failure;
 use haleway_upstream as upstream;
 use http::{HeaderMap, StatusCode};
 
-use crate::error::ApiError;
+use crate::error::{ApiError, ErrorShape};
 
 /// Why an attempt failed.
 #[derive(Debug, Clone)]
@@ -127,10 +127,11 @@ impl Failed {
         }
     }
 
-    /// The status for the caller: the provider's own where it answered with one, as LiteLLM does.
-    pub(crate) fn client_status(&self) -> StatusCode {
+    /// The status for the caller: the provider's own where it answered with one, as LiteLLM does. Only clients of
+    /// Anthropic's wire know a 529.
+    pub(crate) fn client_status(&self, shape: ErrorShape) -> StatusCode {
         let status = match (self.class, self.upstream_status) {
-            (_, 529) => 503,
+            (_, 529) if shape == ErrorShape::OpenAi => 503,
             (_, status @ 400..=599) => status,
             (Class::Timeout, _) => 408,
             (Class::RateLimit | Class::Billing | Class::RequestExceedsQuota, _) => 429,
@@ -155,15 +156,15 @@ impl Failed {
     }
 
     /// The error for the caller.
-    pub(crate) fn to_error(&self) -> ApiError {
-        let status = self.client_status();
+    pub(crate) fn to_error(&self, shape: ErrorShape) -> ApiError {
+        let status = self.client_status(shape);
         let mut error =
             ApiError::new(status, self.litellm_type(status), self.class.as_str(), self.sentence());
         if self.upstream_status == 529 {
             error = error.with_code("server_is_overloaded");
         }
         let wait = match (status.as_u16(), self.retry_after) {
-            (429 | 503, wait) => Some(wait.unwrap_or(Duration::from_secs(1))),
+            (429 | 503 | 529, wait) => Some(wait.unwrap_or(Duration::from_secs(1))),
             (_, _) => None,
         };
         error.with_retry_after(wait)
@@ -172,7 +173,6 @@ impl Failed {
     fn litellm_type(&self, status: StatusCode) -> &'static str {
         match (status.as_u16(), self.class) {
             (_, Class::Timeout) => "timeout_error",
-            (_, Class::Billing) => "insufficient_quota",
             (503, Class::Overloaded) if self.upstream_status == 529 => "service_unavailable_error",
             (401, _) => "authentication_error",
             (403, _) => "permission_error",
@@ -185,9 +185,12 @@ impl Failed {
     fn sentence(&self) -> String {
         let said = if self.message.is_empty() { "no further detail" } else { &self.message };
         match (self.class, self.upstream_status) {
-            (Class::Auth | Class::Permission | Class::Billing, status) if status > 0 => format!(
+            (Class::Auth | Class::Permission, status) if status > 0 => format!(
                 "The provider refused the gateway's own credential (HTTP {status}), not yours: {said}"
             ),
+            (Class::Billing, status) if status > 0 => {
+                format!("The provider says that the gateway's own account cannot pay (HTTP {status}): {said}")
+            }
             (_, 0) => format!("The deployment gave no usable answer: {said}"),
             (_, status) => format!("The provider answered HTTP {status}: {said}"),
         }

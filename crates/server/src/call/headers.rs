@@ -45,24 +45,27 @@ pub(crate) fn served(facts: &Served<'_>, upstream: &HeaderMap) -> HeaderMap {
     headers
 }
 
-/// Adds what an error tells of the deployment that was tried last.
-pub(crate) fn failed(
-    headers: &mut HeaderMap,
-    deployment: Option<&Deployment>,
-    call_id: &HeaderValue,
-    attempts: u32,
-    skipped: &str,
-    upstream: Option<&HeaderMap>,
-) {
-    match deployment {
-        Some(deployment) => named(headers, deployment, call_id),
-        None => {
-            headers.insert(HeaderName::from_static("x-litellm-call-id"), call_id.clone());
-        }
-    }
+/// What every error of a model call tells, however early it ended.
+pub(crate) fn refused(headers: &mut HeaderMap, call_id: &HeaderValue) {
+    headers.insert(HeaderName::from_static("x-litellm-call-id"), call_id.clone());
+    headers.insert(HeaderName::from_static("x-litellm-version"), HeaderValue::from_static(VERSION));
     headers.insert(HeaderName::from_static("x-litellm-response-cost"), HeaderValue::from_static("0"));
     headers.insert(HeaderName::from_static("x-litellm-key-spend"), HeaderValue::from_static("0.0"));
-    route(headers, attempts, skipped);
+}
+
+/// Adds what an error tells of the deployment that was tried last, with the time `limit` it had.
+pub(crate) fn failed(
+    headers: &mut HeaderMap,
+    deployment: &Deployment,
+    call_id: &HeaderValue,
+    limit: Duration,
+    upstream: Option<&HeaderMap>,
+) {
+    named(headers, deployment, call_id);
+    headers.insert(
+        HeaderName::from_static("x-litellm-timeout"),
+        header_value(&format!("{:?}", limit.as_secs_f64())),
+    );
     if let Some(upstream) = upstream {
         from_provider(headers, upstream, false);
     }
@@ -81,7 +84,8 @@ fn named(headers: &mut HeaderMap, deployment: &Deployment, call_id: &HeaderValue
     headers.insert(HeaderName::from_static("x-litellm-model-name"), deployment.names.model.clone());
 }
 
-fn route(headers: &mut HeaderMap, attempts: u32, skipped: &str) {
+/// How many attempts there were, and why other candidates did not serve.
+pub(crate) fn route(headers: &mut HeaderMap, attempts: u32, skipped: &str) {
     headers.insert(HeaderName::from_static("x-haleway-attempts"), HeaderValue::from(attempts));
     if !skipped.is_empty() {
         headers.insert(HeaderName::from_static("x-haleway-skipped"), header_value(skipped));

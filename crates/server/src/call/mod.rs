@@ -51,10 +51,13 @@ where
     B: http_body::Body<Data = Bytes>,
     B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
 {
-    let shape = error_shape(operation);
-    match serve(gateway, operation, path_model, request).await {
+    let call_id = call_id(request.headers());
+    match serve(gateway, operation, path_model, &call_id, request).await {
         Ok(response) => response,
-        Err(error) => error.into_response(shape),
+        Err(mut error) => {
+            headers::refused(error.headers_mut(), &call_id);
+            error.into_response(error_shape(operation))
+        }
     }
 }
 
@@ -67,6 +70,7 @@ async fn serve<B>(
     gateway: &Arc<Gateway>,
     operation: Operation,
     path_model: Option<&str>,
+    call_id: &HeaderValue,
     request: Request<B>,
 ) -> Result<Response<Body>, ApiError>
 where
@@ -95,7 +99,7 @@ where
         model: &model,
         began,
         limits: CallLimits { caller: caller_limit(&wishes, stream), ..live.limits },
-        call_id: call_id(&head.headers),
+        call_id,
         bytes: &bytes,
     };
     let answer = session.run(&wishes, &resolution, place).await;
@@ -127,7 +131,7 @@ struct Session<'a> {
     model: &'a str,
     began: Timestamp,
     limits: CallLimits,
-    call_id: HeaderValue,
+    call_id: &'a HeaderValue,
     bytes: &'a [u8],
 }
 
@@ -304,7 +308,7 @@ impl Session<'_> {
         let total = self.gateway.clock.now().since(self.began);
         let facts = headers::Served {
             deployment,
-            call_id: &self.call_id,
+            call_id: self.call_id,
             model_group: plan.model(),
             retries: trail.failures_in(&deployment.model.name),
             fallbacks: plan.fallbacks_entered(),
@@ -323,17 +327,15 @@ impl Session<'_> {
         trail: &Trail,
     ) -> ApiError {
         let mut error = match last {
-            Some(last) => last.failed.to_error(),
+            Some(last) => last.failed.to_error(error_shape(self.operation)),
             None => self.refused(reason, plan),
         };
-        headers::failed(
-            error.headers_mut(),
-            last.map(|last| &*last.deployment),
-            &self.call_id,
-            trail.failures(),
-            trail.text(),
-            last.and_then(|last| last.failed.headers.as_deref()),
-        );
+        let headers = error.headers_mut();
+        if let Some(LastFailure { failed, deployment }) = last {
+            let limit = deployment.limits(self.stream, self.limits, None).stated();
+            headers::failed(headers, deployment, self.call_id, limit, failed.headers.as_deref());
+        }
+        headers::route(headers, trail.failures(), trail.text());
         error
     }
 

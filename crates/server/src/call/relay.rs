@@ -100,6 +100,6 @@ fn error_event(failed: &Failed, shape: ErrorShape) -> Bytes {
         ErrorShape::OpenAi => None,
         ErrorShape::Anthropic => Some("error"),
     };
-    sse::write_event(&mut out, name, &failed.to_error().to_json(shape));
+    sse::write_event(&mut out, name, &failed.to_error(shape).to_json(shape));
     out.freeze()
 }

@@ -41,13 +41,14 @@ impl Routes {
         B: http_body::Body<Data = Bytes> + Send + 'static,
         B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
     {
-        let target = model_call(request.method(), request.uri().path())
+        let target = model_call(request.uri().path())
             .map(|(operation, model)| (operation, model.map(|model| decode(model).into_owned())));
         let mut response = match target {
-            Some((operation, model)) => {
+            Some((operation, model)) if request.method() == Method::POST => {
                 call::handle(&self.gateway, operation, model.as_deref(), request).await
             }
-            None if request.method() == Method::OPTIONS && is_preflight(&request) => preflight(),
+            _ if request.method() == Method::OPTIONS && is_preflight(&request) => preflight(),
+            Some(_) => only_post(),
             None => self.page(request).await,
         };
         secure(&mut response);
@@ -86,10 +87,7 @@ impl Routes {
 /// The operation that a path names, and the model in it, if any.
 ///
 /// `/v1/chat/completions`, the same without `/v1`, under `/openai/deployments/{model}` and `/engines/{model}`.
-fn model_call<'p>(method: &Method, path: &'p str) -> Option<(Operation, Option<&'p str>)> {
-    if method != Method::POST {
-        return None;
-    }
+fn model_call(path: &str) -> Option<(Operation, Option<&str>)> {
     let path = path.strip_suffix('/').unwrap_or(path);
     for operation in Operation::ALL {
         let Some(rest) = path.strip_suffix(operation.path()) else { continue };
@@ -138,6 +136,16 @@ fn pages_of(gateway: &Arc<Gateway>) -> Router {
 
 fn is_preflight<B>(request: &Request<B>) -> bool {
     request.headers().contains_key("access-control-request-method")
+}
+
+/// LiteLLM's answer to any other method on the path of a model call.
+fn only_post() -> Response<Body> {
+    let mut response = Response::new(Body::from(Bytes::from_static(br#"{"detail":"Method Not Allowed"}"#)));
+    *response.status_mut() = StatusCode::METHOD_NOT_ALLOWED;
+    let headers = response.headers_mut();
+    headers.insert(http::header::ALLOW, HeaderValue::from_static("POST"));
+    headers.insert(http::header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    response
 }
 
 /// What LiteLLM answers to a browser that asks before it calls.
