@@ -1,0 +1,260 @@
+//! A gateway on a free port, two providers on two more, and a caller who notes what comes.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::Path;
+use std::sync::{Arc, LazyLock};
+use std::time::Duration;
+
+use bytes::Bytes;
+use haleway_config::{Options, load, render};
+use haleway_server::serve::{Limits, bind, serve};
+use haleway_server::{Clock, Gateway, Parts, Routes};
+use haleway_testkit::{Memory, Mock, Yaml};
+use haleway_upstream::Network;
+use http::{Method, Request};
+use http_body_util::{BodyExt, Full, Limited};
+use hyper_util::client::legacy::Client;
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::rt::TokioExecutor;
+use serde_json::{Value, json};
+use tokio::time::Instant;
+
+use crate::cases::{Case, Provider};
+
+/// Text of every proper answer: an answer is whole when it is all there.
+const TEXT: &str = "Hello! How can I help you today?";
+/// No answer of the gateway is larger.
+const CAP: usize = 1024 * 1024;
+/// The most that one call may take on a machine that is busy with other things.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+/// One for all: it reads the system's certificates.
+static NETWORK: LazyLock<Network> = LazyLock::new(|| Network::system().unwrap());
+/// Calls after the first, to see what health made of it.
+const MORE_CALLS: usize = 9;
+
+/// Whole answers or streams.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Whole,
+    Stream,
+}
+
+/// Where a call may go when the first deployment fails.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Topology {
+    /// The second deployment of the group; one retry.
+    Sibling,
+    /// The deployment of a fallback group; no retry.
+    Fallback,
+}
+
+/// What came of a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Got {
+    /// The whole answer, with its end mark if it was a stream.
+    Whole,
+    /// A part, then an error event, and no end mark.
+    PartThenError,
+    /// An error with this status.
+    Error(u16),
+    /// Anything else: never right.
+    Broken,
+}
+
+/// What was seen of a case.
+#[derive(Debug)]
+pub(crate) struct Seen {
+    pub(crate) kind: Kind,
+    pub(crate) topology: Topology,
+    /// The first call.
+    pub(crate) first: Got,
+    /// `x-haleway-skipped` of the first call.
+    pub(crate) skipped: String,
+    /// `x-haleway-attempts` of the first call.
+    pub(crate) told: String,
+    /// Requests at the first and the second provider in the first call.
+    pub(crate) requests: (u64, u64),
+    /// The first call, to its end.
+    pub(crate) took: Duration,
+    /// State of the first deployment after the first call.
+    pub(crate) after_one: &'static str,
+    /// Later calls that were not answered whole.
+    pub(crate) later_failed: u64,
+    /// Requests at the first provider in all ten calls.
+    pub(crate) requests_in_ten: u64,
+    /// State of the first deployment after ten calls.
+    pub(crate) after_ten: &'static str,
+}
+
+pub(crate) struct Bed {
+    pub(crate) mock: Mock,
+    gateway: Arc<Gateway>,
+    address: SocketAddr,
+    client: Client<HttpConnector, Full<Bytes>>,
+    topology: Topology,
+}
+
+impl Drop for Bed {
+    fn drop(&mut self) {
+        self.gateway.shutdown.cancel();
+    }
+}
+
+impl Bed {
+    /// Starts providers and gateway for a case.
+    pub(crate) async fn start(case: &Case, topology: Topology, kind: Kind) -> Self {
+        let mock = Mock::new();
+        let free = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+        let first = mock.listen(free, "u1").await.unwrap();
+        let second = mock.listen(free, "u2").await.unwrap();
+        match (case.provider)(kind) {
+            Provider::Does(script) => mock.script("u1", script),
+            Provider::Refuses => first.close().await,
+        }
+        let yaml = case
+            .settings
+            .apply(yaml(topology))
+            .set("d1.litellm_params.api_base", format!("http://{}/v1", first.address()))
+            .set("d2.litellm_params.api_base", format!("http://{}/v1", second.address()));
+        let source = Memory::default();
+        source.file("config.yaml", yaml.text());
+        let loaded = load(Path::new("config.yaml"), &source, &Options::default());
+        let Some(config) = loaded.config else { panic!("{}", render(&loaded.diagnostics, false)) };
+        let parts = Parts { network: NETWORK.clone(), clock: Clock::start(), seed: 7 };
+        let gateway = Gateway::new(config, &source, parts).unwrap();
+        gateway.spawn();
+        let listener = bind(free).await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let routes = Routes::all(&gateway);
+        let handler = move |request| {
+            let routes = routes.clone();
+            async move { routes.answer(request).await }
+        };
+        let limits = Limits { drain: Duration::ZERO, ..Limits::default() };
+        gateway.tasks.spawn(serve(listener, handler, limits, gateway.shutdown.clone()));
+        let client = Client::builder(TokioExecutor::new()).build_http();
+        Self { mock, gateway, address, client, topology }
+    }
+
+    /// Makes the calls of a case.
+    pub(crate) async fn run(self, kind: Kind) -> Seen {
+        let began = Instant::now();
+        let first = self.call(kind).await;
+        let took = Instant::now().duration_since(began);
+        let requests = (self.requests("u1"), self.requests("u2"));
+        let after_one = self.settled_state().await;
+        let mut later_failed = 0;
+        for _ in 0..MORE_CALLS {
+            later_failed += u64::from(self.call(kind).await.got != Got::Whole);
+        }
+        Seen {
+            kind,
+            topology: self.topology,
+            first: first.got,
+            skipped: first.skipped,
+            told: first.attempts,
+            requests,
+            took,
+            after_one,
+            later_failed,
+            requests_in_ten: self.requests("u1"),
+            after_ten: self.settled_state().await,
+        }
+    }
+
+    pub(crate) fn requests(&self, name: &str) -> u64 {
+        self.mock.counts(name).requests
+    }
+
+    /// The state of the first deployment, or that it is held, once every call of the gateway has ended: the caller may have read the end before the gateway
+    /// has told its health core.
+    pub(crate) async fn settled_state(&self) -> &'static str {
+        let until = Instant::now() + PATIENCE;
+        while self.gateway.in_flight.load(std::sync::atomic::Ordering::Relaxed) > 0 {
+            assert!(Instant::now() < until, "a call does not end");
+            tokio::task::yield_now().await;
+        }
+        let snapshot = self.gateway.hub.snapshot();
+        let verdict = snapshot.verdict(snapshot.find("d1").unwrap());
+        let held = verdict.state.eligible()
+            && verdict.held_until.is_some_and(|until| until > self.gateway.clock.now());
+        if held { "held" } else { verdict.state.as_str() }
+    }
+
+    pub(crate) async fn call(&self, kind: Kind) -> Reply {
+        tokio::time::timeout(PATIENCE, self.ask(kind)).await.unwrap()
+    }
+
+    #[expect(clippy::disallowed_methods, reason = "capped by Limited")]
+    async fn ask(&self, kind: Kind) -> Reply {
+        let body = json!({
+            "model": "g",
+            "messages": [{"role": "user", "content": "How are you?"}],
+            "stream": kind == Kind::Stream,
+        });
+        let request = Request::builder()
+            .method(Method::POST)
+            .uri(format!("http://{}/v1/chat/completions", self.address))
+            .header("content-type", "application/json")
+            .body(Full::from(body.to_string()))
+            .unwrap();
+        let response = self.client.request(request).await.unwrap();
+        let (head, body) = response.into_parts();
+        let header = |name: &str| {
+            head.headers.get(name).map(|value| value.to_str().unwrap().to_owned()).unwrap_or_default()
+        };
+        let body = Limited::new(body, CAP).collect().await.map(http_body_util::Collected::to_bytes);
+        let got = match body {
+            Err(_cut) => Got::Broken,
+            Ok(body) if head.status.as_u16() >= 400 => error(head.status.as_u16(), &body),
+            Ok(body) => match kind {
+                Kind::Whole => whole(&body),
+                Kind::Stream => stream(&body),
+            },
+        };
+        Reply { got, attempts: header("x-haleway-attempts"), skipped: header("x-haleway-skipped") }
+    }
+}
+
+/// What the caller got.
+pub(crate) struct Reply {
+    pub(crate) got: Got,
+    attempts: String,
+    skipped: String,
+}
+
+fn yaml(topology: Topology) -> Yaml {
+    match topology {
+        Topology::Sibling => Yaml::b2()
+            .set("router_settings.num_retries", 1)
+            .set("d1.litellm_params.order", 1)
+            .set("d2.litellm_params.order", 2),
+        Topology::Fallback => Yaml::b2f(),
+    }
+}
+
+fn error(status: u16, body: &[u8]) -> Got {
+    let body: Value = serde_json::from_slice(body).unwrap_or_default();
+    if body["error"]["message"].is_string() { Got::Error(status) } else { Got::Broken }
+}
+
+fn whole(body: &[u8]) -> Got {
+    let body: Value = serde_json::from_slice(body).unwrap_or_default();
+    if body["choices"][0]["message"]["content"] == TEXT { Got::Whole } else { Got::Broken }
+}
+
+fn stream(body: &[u8]) -> Got {
+    let text = String::from_utf8_lossy(body);
+    let (mut said, mut failed, mut ended) = (String::new(), false, false);
+    for data in text.lines().filter_map(|line| line.strip_prefix("data: ")) {
+        ended |= data == "[DONE]";
+        let event: Value = serde_json::from_str(data).unwrap_or_default();
+        failed |= event["error"]["message"].is_string();
+        said += event["choices"][0]["delta"]["content"].as_str().unwrap_or_default();
+    }
+    match (said == TEXT, failed, ended) {
+        (true, false, true) => Got::Whole,
+        (false, true, false) if !said.is_empty() && TEXT.starts_with(&said) => Got::PartThenError,
+        _ => Got::Broken,
+    }
+}
