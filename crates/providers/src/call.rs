@@ -1,11 +1,15 @@
 //! One call to a provider, ready to be sent, and how its answer becomes the client's.
 
 use std::fmt;
+use std::sync::Arc;
 
 use bytes::Bytes;
 use http::{HeaderMap, Method, Uri};
 use memchr::memmem;
 use serde_json::value::RawValue;
+
+use crate::events::Framing;
+use crate::sigv4::Signer;
 
 /// What the caller of [`crate::Target::call`] decides per request.
 #[derive(Clone, Copy, Debug, Default)]
@@ -36,11 +40,17 @@ pub struct Call {
     /// The stream was asked to end with a usage chunk that the client did not ask for: leave out the chunk that
     /// [`is_usage_chunk`] names.
     pub strip_usage: bool,
+    /// Signs the request, where the provider wants that.
+    pub(crate) signer: Option<Arc<Signer>>,
 }
 
 impl Call {
-    /// The request, and how to read its answer.
-    pub fn into_request(self) -> (http::Request<Bytes>, Reply, bool) {
+    /// The request, and how to read its answer. `now_ms`, in milliseconds since the Unix epoch, dates the signature
+    /// of those calls that are signed.
+    pub fn into_request(mut self, now_ms: u64) -> (http::Request<Bytes>, Reply, bool) {
+        if let Some(signer) = &self.signer {
+            signer.sign(&self.method, &self.uri, &mut self.headers, &self.body, now_ms / 1000);
+        }
         let mut request = http::Request::new(self.body);
         *request.method_mut() = self.method;
         *request.uri_mut() = self.uri;
@@ -79,8 +89,13 @@ pub trait Translator: fmt::Debug + Send {
     /// When the body is not what the provider promises.
     fn answer(&mut self, body: &[u8]) -> Result<Bytes, Untranslatable>;
 
-    /// One server-sent event. Pushes the JSON of zero or more OpenAI chunks (without `data:`) onto `chunks`.
+    /// One event of a stream, as [`crate::EventReader`] cuts them. Pushes the JSON of zero or more OpenAI chunks (without `data:`) onto `chunks`.
     fn event(&mut self, event: Option<&str>, data: &[u8], chunks: &mut Vec<Bytes>) -> Step;
+
+    /// How the events of a stream are set apart.
+    fn framing(&self) -> Framing {
+        Framing::Sse
+    }
 }
 
 /// What a translated stream does next.

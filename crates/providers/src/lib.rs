@@ -6,6 +6,7 @@
 
 mod call;
 pub mod classify;
+mod events;
 mod mode;
 mod operation;
 mod probe;
@@ -13,11 +14,13 @@ mod reference;
 pub mod registry;
 mod resolve;
 mod route;
+mod sigv4;
 mod target;
 mod wires;
 
 pub use call::{Call, CallOptions, Refusal, Reply, Step, Translator, Untranslatable, is_usage_chunk};
 pub use classify::{Answer, Fault, Transport, classify, classify_transport, first_event};
+pub use events::{EventError, EventReader, Framing};
 pub use mode::{Mode, ModeOrigin, mode_of_name};
 pub use operation::Operation;
 pub use probe::{

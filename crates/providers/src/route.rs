@@ -22,7 +22,8 @@ struct Pattern {
 }
 
 impl Route {
-    /// A URL (and another one for streams, if there is one) with `{model}` where the model's name goes.
+    /// A URL (and another one for streams, if there is one) with `{model}` where the model's name goes, or `{modelId}` where it
+    /// is one segment.
     pub(crate) fn new(
         wire: Wire,
         whole: &str,
@@ -30,7 +31,7 @@ impl Route {
         model: &str,
     ) -> Result<Self, http::uri::InvalidUri> {
         let pattern = whole
-            .contains("{model}")
+            .contains("{model")
             .then(|| Pattern { whole: whole.to_owned(), stream: stream.map(str::to_owned) });
         Ok(Self {
             wire,
@@ -58,6 +59,9 @@ impl Route {
 fn fill(pattern: &str, model: &str) -> Result<Uri, http::uri::InvalidUri> {
     if pattern.contains("{model}") {
         pattern.replace("{model}", &encoded(model)).parse()
+    } else if pattern.contains("{modelId}") {
+        // One segment, whatever is in it: an ARN has slashes.
+        pattern.replace("{modelId}", &encoded(model).replace('/', "%2F").replace('@', "%40")).parse()
     } else {
         pattern.parse()
     }

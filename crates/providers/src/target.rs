@@ -5,6 +5,7 @@
 //! ([`Target::build`]), so a probe can only reach what traffic reaches.
 
 use std::fmt;
+use std::sync::Arc;
 
 use bytes::Bytes;
 use haleway_wire::Envelope;
@@ -12,6 +13,7 @@ use http::{HeaderMap, Method, Uri};
 
 use crate::registry::{Provider, Wire};
 use crate::route::Route;
+use crate::sigv4::Signer;
 use crate::wires::{self, Encode};
 use crate::{Call, CallOptions, Mode, ModeOrigin, Operation, Refusal};
 
@@ -39,10 +41,12 @@ pub struct Target {
     pub unknown_mode: Option<String>,
     /// The deployment serves every model that a pattern matches.
     pub wildcard: bool,
-    /// The model string names a region (Bedrock).
+    /// The AWS region that calls go to (Bedrock).
     pub region: Option<String>,
     pub(crate) routes: [Option<Route>; Operation::ALL.len()],
     pub(crate) headers: HeaderMap,
+    /// Signs calls, where the provider wants that and the credential is a key pair.
+    pub(crate) signer: Option<Arc<Signer>>,
     /// Where the provider lists its jobs of many requests.
     pub(crate) list_batches: Option<Uri>,
     pub(crate) defaults: Defaults,
@@ -114,6 +118,7 @@ impl Target {
             body: encoded.body,
             reply: encoded.reply,
             strip_usage: encoded.strip_usage,
+            signer: self.signer.clone(),
         })
     }
 

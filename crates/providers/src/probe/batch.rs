@@ -32,6 +32,7 @@ pub(super) fn probe(target: &Target, _settings: &ProbeSettings) -> Result<Probe,
         body: Bytes::new(),
         reply: Reply::Passthrough,
         strip_usage: false,
+        signer: target.signer.clone(),
     };
     Ok(Probe { call, expect, deadline: std::time::Duration::from_secs(5) })
 }

@@ -1,13 +1,12 @@
 //! Whether the content of a 2xx answer is what the mode promises.
 
 use bytes::Bytes;
-use haleway_wire::sse::Decoder;
 use http::{HeaderMap, header};
 use serde_json::Value;
 
 use super::Expectation;
 use super::chat::Assembled;
-use crate::{Mode, Reply, Step};
+use crate::{EventReader, Mode, Reply, Step};
 
 /// What the content of an answer is worth.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,10 +29,11 @@ pub(super) enum Verdict {
 
 /// Whether the answer is a stream, by its type or its looks.
 pub(super) fn is_stream(headers: &HeaderMap, body: &[u8]) -> bool {
-    let by_type = headers
-        .get(header::CONTENT_TYPE)
-        .and_then(|value| value.to_str().ok())
-        .is_some_and(|value| value.to_ascii_lowercase().starts_with("text/event-stream"));
+    let by_type =
+        headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).is_some_and(|value| {
+            let value = value.to_ascii_lowercase();
+            value.starts_with("text/event-stream") || value.starts_with("application/vnd.amazon.eventstream")
+        });
     let start = body.trim_ascii_start();
     by_type || start.starts_with(b"data:") || start.starts_with(b"event:")
 }
@@ -109,7 +109,7 @@ pub(super) fn stream_has_output(reply: Reply, body: &[u8]) -> bool {
 
 /// Every event of a stream, put together.
 fn assemble(mut reply: Reply, body: &[u8]) -> Result<Assembled, Verdict> {
-    let mut decoder = Decoder::default();
+    let mut decoder = EventReader::new(reply.framing());
     decoder.push(body);
     let mut assembled = Assembled::default();
     let mut chunks: Vec<Bytes> = Vec::new();

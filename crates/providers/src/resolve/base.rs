@@ -2,7 +2,7 @@
 
 use http::Uri;
 
-use super::{DeploymentSource, ResolveError};
+use super::{DeploymentSource, ModelName, ResolveError};
 use crate::registry::Provider;
 
 /// A base URL without a trailing slash, taken apart.
@@ -90,19 +90,18 @@ fn shown(text: &str) -> String {
 }
 
 /// The base of a deployment, and whether it is the provider's default.
-pub(crate) fn find(
-    provider: &'static Provider,
-    prefix: &str,
-    source: &DeploymentSource<'_>,
-) -> Result<(Base, bool), ResolveError> {
-    let env = source.env;
-    let given = source.api_base.map(str::to_owned).filter(|base| !base.trim().is_empty());
+pub(crate) fn find(name: &ModelName, source: &DeploymentSource<'_>) -> Result<(Base, bool), ResolveError> {
+    let (env, provider) = (source.env, name.provider);
+    // LiteLLM's own name for it on Bedrock.
+    let runtime = source.params.get("aws_bedrock_runtime_endpoint").and_then(serde_json::Value::as_str);
+    let given = source.api_base.or(runtime.filter(|_| provider.id == "bedrock")).map(str::to_owned);
+    let given = given.filter(|base| !base.trim().is_empty());
     let from_env =
         || provider.base_env.iter().find_map(|name| env(name).filter(|value| !value.trim().is_empty()));
     if let Some(text) = given.or_else(from_env) {
         return Ok((regular(provider, Base::parse(&text)?), false));
     }
-    let default = match prefix {
+    let default = match name.prefix.as_str() {
         // One platform, two hosts, each with its own keys.
         "qwencloud" => Some("https://dashscope-intl.aliyuncs.com/compatible-mode/v1"),
         _ => provider.base,
@@ -110,19 +109,8 @@ pub(crate) fn find(
     let Some(default) = default else {
         return Err(ResolveError::MissingBase { provider: provider.id, variables: provider.base_env });
     };
-    let default = default.replace("{region}", &region(source));
+    let default = default.replace("{region}", name.region.as_deref().unwrap_or_default());
     Ok((Base::parse(&default)?, true))
-}
-
-/// The AWS region: the deployment's, the environment's, LiteLLM's default.
-fn region(source: &DeploymentSource<'_>) -> String {
-    let given = source.params.get("aws_region_name").and_then(serde_json::Value::as_str).map(str::to_owned);
-    given
-        .or_else(|| {
-            ["AWS_REGION_NAME", "AWS_REGION", "AWS_DEFAULT_REGION"].iter().find_map(|name| (source.env)(name))
-        })
-        .filter(|region| !region.is_empty())
-        .unwrap_or_else(|| "us-west-2".to_owned())
 }
 
 /// What operators write, made what the provider's paths extend.

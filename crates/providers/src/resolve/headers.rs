@@ -40,6 +40,9 @@ fn credential(
     key: &Key,
     azure: Option<&Face>,
 ) -> Result<(), ResolveError> {
+    if key.aws.is_some() {
+        return Ok(());
+    }
     let text = key.secret.expose_secret();
     match plan.name.provider.auth {
         Auth::Bearer | Auth::Aws | Auth::GoogleOauth | Auth::IbmIam => bearer(headers, text),

@@ -3,7 +3,7 @@
 use secrecy::{ExposeSecret, SecretString};
 
 use super::base::Base;
-use super::{DeploymentSource, ResolveError};
+use super::{DeploymentSource, ResolveError, aws};
 use crate::registry::{Auth, KeyNeed, Provider, owner_of_host};
 
 /// A key and where it came from.
@@ -12,9 +12,24 @@ pub(crate) struct Key {
     pub(crate) secret: SecretString,
     /// The environment variable (or the parameter of the same meaning) that held it.
     variable: Option<&'static str>,
+    /// The other parts of an AWS identity: the secret is then a signing key, and is never sent.
+    pub(crate) aws: Option<AwsIdentity>,
+}
+
+/// What belongs to an AWS signing key.
+pub(crate) struct AwsIdentity {
+    /// The access key id.
+    pub(crate) access_key: String,
+    /// The token of a temporary key.
+    pub(crate) token: Option<SecretString>,
 }
 
 impl Key {
+    /// A key that is sent.
+    pub(super) const fn sent(secret: SecretString, variable: Option<&'static str>) -> Self {
+        Self { secret, variable, aws: None }
+    }
+
     /// The secret is a token that is presented as bearer where a key has a header of its own.
     pub(crate) fn is_token(&self) -> bool {
         self.variable.is_some_and(|name| name.ends_with("_TOKEN"))
@@ -28,11 +43,16 @@ pub(crate) fn find(
     source: &DeploymentSource<'_>,
 ) -> Result<Option<Key>, ResolveError> {
     if let Some(key) = source.api_key.as_ref().filter(|key| !key.expose_secret().trim().is_empty()) {
-        return Ok(Some(Key { secret: key.clone(), variable: None }));
+        return Ok(Some(Key::sent(key.clone(), None)));
+    }
+    if provider.auth == Auth::Aws
+        && let Some(key) = aws::own_key(provider, source)?
+    {
+        return Ok(Some(key));
     }
     let entra = source.params.get("azure_ad_token").and_then(serde_json::Value::as_str);
     if let Some(token) = entra.filter(|token| provider.auth == Auth::Azure && !token.is_empty()) {
-        return Ok(Some(Key { secret: SecretString::from(token), variable: Some("AZURE_AD_TOKEN") }));
+        return Ok(Some(Key::sent(SecretString::from(token), Some("AZURE_AD_TOKEN"))));
     }
     // A key of the environment is the provider's: it goes to no other provider's door.
     let stranger = owner_of_host(&base.host).filter(|owner| {
@@ -47,9 +67,20 @@ pub(crate) fn find(
     }
     let read = |name: &&'static str| {
         let value = (source.env)(name).filter(|value| !value.trim().is_empty())?;
-        Some(Key { secret: SecretString::from(value), variable: Some(*name) })
+        Some(Key::sent(SecretString::from(value), Some(*name)))
     };
-    match (provider.key_env.iter().find_map(read), provider.key) {
+    let found = match provider.auth {
+        Auth::Aws => aws::key_of_environment(provider, source),
+        Auth::Bearer
+        | Auth::Token
+        | Auth::Header(_)
+        | Auth::Azure
+        | Auth::AzureAi
+        | Auth::Anthropic
+        | Auth::GoogleOauth
+        | Auth::IbmIam => provider.key_env.iter().find_map(read),
+    };
+    match (found, provider.key) {
         (Some(key), _) => Ok(Some(key)),
         (None, KeyNeed::Optional) => Ok(None),
         (None, KeyNeed::Required) => {

@@ -1,6 +1,7 @@
 //! From a deployment's parameters to a [`Target`]: the only place that decides where a call goes. Traffic,
 //! probes and explanations all read what is decided here.
 
+mod aws;
 pub(crate) mod base;
 mod headers;
 pub(crate) mod key;
@@ -12,10 +13,12 @@ pub use model::{ModelName, split as split_model};
 pub(crate) use params::{applies, is_gateway_field, samples};
 pub use source::{DeploymentSource, ResolveError};
 
+use std::sync::Arc;
+
 use base::Base;
 
 use crate::mode::mode_of_name;
-use crate::registry::{Method, Provider, Wire, provider};
+use crate::registry::{Auth, Method, Provider, Wire, provider};
 use crate::route::Route;
 use crate::target::Target;
 use crate::wires::{self, azure};
@@ -31,7 +34,10 @@ pub fn resolve(source: &DeploymentSource<'_>) -> Result<Target, ResolveError> {
     if !wires::spoken(name.provider.wire) {
         return Err(not_supported(name.provider));
     }
-    let (base, is_default) = base::find(name.provider, &name.prefix, source)?;
+    if name.provider.auth == Auth::Aws {
+        aws::place(&mut name, source);
+    }
+    let (base, is_default) = base::find(&name, source)?;
     let own_host = base.host == "api.openai.com" || base.host.ends_with(".api.openai.com");
     model::at_base(&mut name, own_host);
     let (mode, mode_origin) = mode(source, &name);
@@ -43,6 +49,7 @@ pub fn resolve(source: &DeploymentSource<'_>) -> Result<Target, ResolveError> {
         return Err(ResolveError::WireNotSupported { provider: name.provider.id, wire: endpoint });
     }
     let key = key::find(name.provider, &base, source)?;
+    let signer = key.as_ref().map_or(Ok(None), |key| aws::signer(&name, &base, key))?;
     let plan = Plan { name: &name, base: &base, is_default, source };
     let azure = azure::Face::of(&plan);
     let headers = headers::build(&plan, key.as_ref(), azure.as_ref())?;
@@ -56,6 +63,7 @@ pub fn resolve(source: &DeploymentSource<'_>) -> Result<Target, ResolveError> {
         credential: key::fingerprint(name.provider.id, &base.endpoint, key.as_ref()),
         routes,
         headers,
+        signer: signer.map(Arc::new),
         list_batches,
         defaults: params::defaults(source, &name.id, reasons),
         provider_name: litellm_name(&name),
@@ -112,7 +120,7 @@ impl Plan<'_> {
             (Wire::Anthropic, Operation::Chat | Operation::Messages) => provider.endpoint(Mode::Chat)?,
             (Wire::Anthropic, _) => return None,
             (Wire::OpenAi, Operation::Moderations) => return self.moderations(),
-            (Wire::OpenAi, Operation::Messages) => return None,
+            (Wire::OpenAi, Operation::Messages) | (_, Operation::Moderations) => return None,
             (_, _) => provider.endpoint(operation.mode())?,
         };
         if !wires::spoken(endpoint.wire) {
@@ -149,7 +157,12 @@ impl Plan<'_> {
             return Some(format!("{}{path}", self.base.root));
         }
         if path.starts_with("https://") {
-            return if self.is_default { Some(path.to_owned()) } else { self.own_server_path() };
+            let region = self.name.region.as_deref().unwrap_or_default();
+            return if self.is_default {
+                Some(path.replace("{region}", region))
+            } else {
+                self.own_server_path()
+            };
         }
         Some(self.extended(path))
     }

@@ -77,7 +77,7 @@ pub(crate) async fn run(mut attempt: Attempt, ask: &Ask<'_>) -> Ended {
         callers_model: ask.captured.is_some(),
         now_millis: clock.now().as_millis(),
     };
-    let (request, reply, strip_usage) = call.into_request();
+    let (request, reply, strip_usage) = call.into_request(clock.now().as_millis());
     let sent = attempt.deployment().upstream.send(request, ask.limits.deadlines, Connection::Pooled).await;
     let answer = match sent {
         Ok(answer) => answer,

@@ -8,10 +8,10 @@ use std::task::{Context, Poll, ready};
 
 use bytes::{Bytes, BytesMut};
 use haleway_health::Class;
-use haleway_providers::{Reply, Step, Translator, is_usage_chunk};
+use haleway_providers::{EventReader, Reply, Step, Translator, is_usage_chunk};
 use haleway_upstream as upstream;
 use haleway_wire::chat::{ChunkFacts, StreamKind, Usage, inspect_event};
-use haleway_wire::sse::{self, Decoder, Event};
+use haleway_wire::sse::{self, Event};
 
 use crate::call::failure::Failed;
 use crate::call::judge::Judge;
@@ -31,7 +31,7 @@ pub(crate) enum Piece {
 #[derive(Debug)]
 pub(crate) struct StreamReader {
     upstream: upstream::Relay,
-    decoder: Decoder,
+    decoder: EventReader,
     shape: Shape,
     kind: StreamKind,
     /// The usage chunk was not asked for by the caller.
@@ -58,13 +58,14 @@ impl StreamReader {
         kind: StreamKind,
         judge: Judge,
     ) -> Self {
+        let decoder = EventReader::new(reply.framing());
         let shape = match reply {
             Reply::Passthrough => Shape::Passthrough,
             Reply::Translated(translator) => Shape::Translated { translator, chunks: Vec::new() },
         };
         Self {
             upstream,
-            decoder: Decoder::new(sse::DEFAULT_LIMIT),
+            decoder,
             shape,
             kind,
             strip_usage,
@@ -125,7 +126,7 @@ impl StreamReader {
                 },
                 Ok(None) => break,
                 Err(error) => {
-                    let failed = Failed::own(Class::MalformedResponse, "event_too_large", error.to_string());
+                    let failed = Failed::own(Class::MalformedResponse, error.code(), error.to_string());
                     return Some(self.failed(failed, Bytes::new()));
                 }
             }

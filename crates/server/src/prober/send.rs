@@ -169,7 +169,7 @@ async fn exchange(
     let sent_at = gateway.clock.now();
     gateway.reports.count(deployment.slot, sent_at);
     let expect = probe.expect;
-    let (request, _, _) = probe.call.into_request();
+    let (request, _, _) = probe.call.into_request(sent_at.as_millis());
     let left = until.saturating_duration_since(Instant::now());
     let answer = async {
         let reply = deployment.upstream.send(request, Deadlines::total(left), connection).await?;
