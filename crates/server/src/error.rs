@@ -13,9 +13,12 @@ use serde::Serialize;
 
 use crate::body::Body;
 
-/// A refusal or failure on its way to the caller.
+/// A refusal or failure on its way to the caller. Boxed: results that carry one stay small.
 #[derive(Debug, Clone)]
-pub struct ApiError {
+pub struct ApiError(Box<Facts>);
+
+#[derive(Debug, Clone)]
+struct Facts {
     status: StatusCode,
     kind: Cow<'static, str>,
     class: &'static str,
@@ -75,7 +78,7 @@ impl ApiError {
         class: &'static str,
         message: impl Into<String>,
     ) -> Self {
-        Self {
+        Self(Box::new(Facts {
             status,
             kind: kind.into(),
             class,
@@ -85,13 +88,13 @@ impl ApiError {
             retry_after: None,
             headers: HeaderMap::new(),
             detail: None,
-        }
+        }))
     }
 
     /// 400: the request itself is wrong.
     pub fn invalid(message: impl Into<String>, param: Option<&'static str>) -> Self {
         let mut error = Self::new(StatusCode::BAD_REQUEST, "invalid_request_error", "bad_request", message);
-        error.param = param;
+        error.0.param = param;
         error
     }
 
@@ -113,7 +116,7 @@ impl ApiError {
             "body_too_large",
             format!("The request body is larger than {limit} bytes (general_settings.max_request_size_mb)."),
         );
-        error.param = Some("request_body");
+        error.0.param = Some("request_body");
         error
     }
 
@@ -125,47 +128,47 @@ impl ApiError {
     /// Sets `error.code`; without it the code is the status.
     #[must_use]
     pub fn with_code(mut self, code: impl Into<Cow<'static, str>>) -> Self {
-        self.code = Some(code.into());
+        self.0.code = Some(code.into());
         self
     }
 
     /// Tells the caller when to come back.
     #[must_use]
     pub fn with_retry_after(mut self, wait: Option<Duration>) -> Self {
-        self.retry_after = wait;
+        self.0.retry_after = wait;
         self
     }
 
     /// Adds machine-readable detail under `error.haleway`.
     #[must_use]
     pub fn with_detail(mut self, detail: serde_json::Value) -> Self {
-        self.detail = Some(detail);
+        self.0.detail = Some(detail);
         self
     }
 
     /// Names the member of the request at fault.
     pub(crate) fn set_param(&mut self, param: &'static str) {
-        self.param = Some(param);
+        self.0.param = Some(param);
     }
 
     /// Headers to send along.
     pub fn headers_mut(&mut self) -> &mut HeaderMap {
-        &mut self.headers
+        &mut self.0.headers
     }
 
     /// The HTTP status.
     pub fn status(&self) -> u16 {
-        self.status.as_u16()
+        self.0.status.as_u16()
     }
 
     /// The stable word for the cause.
     pub fn class(&self) -> &'static str {
-        self.class
+        self.0.class
     }
 
     /// The text for the caller.
     pub fn message(&self) -> &str {
-        &self.message
+        &self.0.message
     }
 
     /// The body in the shape that the caller's client understands.
@@ -173,23 +176,24 @@ impl ApiError {
         let encoded = match shape {
             ErrorShape::OpenAi => {
                 let code: Cow<'_, str> = self
+                    .0
                     .code
                     .as_deref()
-                    .map_or_else(|| self.status.as_str().to_owned().into(), Cow::Borrowed);
+                    .map_or_else(|| self.0.status.as_str().to_owned().into(), Cow::Borrowed);
                 serde_json::to_vec(&OpenAiError {
                     error: OpenAiErrorInner {
-                        message: &self.message,
-                        kind: &self.kind,
-                        param: self.param,
+                        message: &self.0.message,
+                        kind: &self.0.kind,
+                        param: self.0.param,
                         code: &code,
-                        class: self.class,
-                        haleway: self.detail.as_ref(),
+                        class: self.0.class,
+                        haleway: self.0.detail.as_ref(),
                     },
                 })
             }
             ErrorShape::Anthropic => serde_json::to_vec(&AnthropicError {
                 outer: "error",
-                error: AnthropicErrorInner { kind: anthropic_kind(self.status), message: &self.message },
+                error: AnthropicErrorInner { kind: anthropic_kind(self.0.status), message: &self.0.message },
             }),
         };
         encoded.unwrap_or_default()
@@ -198,11 +202,11 @@ impl ApiError {
     /// The whole response.
     pub fn into_response(self, shape: ErrorShape) -> Response<Body> {
         let mut response = Response::new(Body::from(self.to_json(shape)));
-        *response.status_mut() = self.status;
-        *response.headers_mut() = self.headers;
+        *response.status_mut() = self.0.status;
+        *response.headers_mut() = self.0.headers;
         let headers = response.headers_mut();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-        if let Some(wait) = self.retry_after {
+        if let Some(wait) = self.0.retry_after {
             headers.insert(RETRY_AFTER, HeaderValue::from(whole_seconds(wait)));
         }
         response

@@ -47,6 +47,7 @@ impl Default for Limits {
 /// The system's error, with the address in its message.
 pub async fn bind(addr: SocketAddr) -> io::Result<TcpListener> {
     TcpListener::bind(addr).await.map_err(|error| {
+        #[expect(clippy::wildcard_enum_match_arm, reason = "ErrorKind is open-ended")]
         let hint = match error.kind() {
             io::ErrorKind::AddrInUse => ": another process listens there; choose another with --port",
             io::ErrorKind::PermissionDenied => {

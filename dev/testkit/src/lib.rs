@@ -10,12 +10,7 @@
 //! assert_eq!(world.chat("g").await.status, 500);
 //! world.until("d1 is out", || world.state("d1") == "ISOLATED").await;
 //! ```
-#![expect(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    reason = "a harness fails the test that uses it by panicking"
-)]
+#![expect(clippy::expect_used, clippy::panic, reason = "a harness fails the test that uses it by panicking")]
 
 mod answer;
 mod logs;

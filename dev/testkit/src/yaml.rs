@@ -84,10 +84,12 @@ impl Yaml {
             let next = at.entry(part).or_insert_with(|| json!({}));
             at = next.as_object_mut().unwrap_or_else(|| panic!("{part} in {path} is no mapping"));
         }
-        match value.into() {
-            Value::Null => at.remove(last),
-            value => at.insert(last.to_owned(), value),
-        };
+        let value = value.into();
+        if value.is_null() {
+            at.remove(last);
+        } else {
+            at.insert(last.to_owned(), value);
+        }
         self
     }
 

@@ -51,7 +51,7 @@ pub(crate) fn envelope(bytes: &[u8]) -> Result<Envelope<'_>, ApiError> {
     // A missing body is an empty object: the caller is then told which member is missing.
     let bytes = if bytes.trim_ascii().is_empty() { b"{}" } else { bytes };
     Envelope::parse(bytes).map_err(|error| {
-        let not_an_object = matches!(error.kind, EnvelopeErrorKind::NotObject { .. });
+        let not_an_object = matches!(error.kind, EnvelopeErrorKind::NotObject);
         let detail = if not_an_object { "expected an object".to_owned() } else { error.to_string() };
         ApiError::invalid(format!("Invalid JSON payload: {detail}"), Some("request_body"))
     })
