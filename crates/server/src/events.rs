@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use haleway_health::{
-    Cause, Event, EventKind, GroupReason, PanicState, Rank, Slot, State, Timestamp, Transition,
+    Cause, Event, EventKind, GroupReason, PanicState, Rank, Slot, State, Tier, Timestamp, Transition,
 };
 
 use crate::gateway::Gateway;
@@ -113,7 +113,7 @@ impl EventLog {
             tracing::info!(model_group = name, from = from.as_str(), "enough deployments are in again");
             return;
         }
-        if reason == GroupReason::NoneLeft {
+        if reason == GroupReason::NoneLeft && self.is_bypassed(name) {
             if self.only_probes_failed(name) {
                 tracing::warn!("All deployments marked unhealthy by health checks, bypassing health filter");
             } else {
@@ -131,11 +131,20 @@ impl EventLog {
         );
     }
 
+    /// Whether probes route, and traffic goes on to a group that has no member in rotation.
+    fn is_bypassed(&self, name: &str) -> bool {
+        let live = self.gateway.live.load();
+        let snapshot = self.gateway.hub.snapshot();
+        let Some(group) = snapshot.find_group(name).and_then(|ix| snapshot.group(ix)) else { return false };
+        live.config.general.enable_health_check_routing
+            && group.slots.iter().any(|slot| snapshot.entry(*slot).tier != Tier::Never)
+    }
+
     /// Whether the group is out by failed probes alone.
     fn only_probes_failed(&self, name: &str) -> bool {
         let snapshot = self.gateway.hub.snapshot();
         let Some(group) = snapshot.find_group(name).and_then(|ix| snapshot.group(ix)) else { return false };
-        group.slots.iter().all(|slot| snapshot.entry(*slot).tier == haleway_health::Tier::ProbeFailed)
+        group.slots.iter().all(|slot| snapshot.entry(*slot).tier == Tier::ProbeFailed)
             || group.slots.iter().all(|slot| snapshot.entry(*slot).rank == Rank::ProbeFailed)
     }
 }

@@ -145,6 +145,15 @@ fn bounded(at: Option<Timestamp>) -> Option<String> {
     at.filter(|&at| at < Timestamp::MAX).map(rfc3339)
 }
 
+/// The verdict in one sentence, and one more when a doubt about the credential keeps traffic away meanwhile.
+fn explanation(seat: &Seat, now: Timestamp) -> String {
+    let mut text = seat.machine.explain(now);
+    if seat.in_doubt {
+        text.push_str(" Its credential was refused once: no traffic until that is confirmed or refuted.");
+    }
+    text
+}
+
 impl Registry {
     /// Everything there is to show of `slot`; `None` for a hole.
     pub fn detail(&self, slot: Slot, now: Timestamp) -> Option<Detail> {
@@ -171,7 +180,7 @@ impl Registry {
             price_today_usd: seat.spent_today(now) as f64 / NANO,
             evidence,
             transitions: machine.history().map(TransitionDetail::from).collect(),
-            explanation: machine.explain(now),
+            explanation: explanation(seat, now),
         })
     }
 

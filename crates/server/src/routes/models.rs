@@ -4,6 +4,7 @@ use axum::Json;
 use axum::extract::{Path, Query, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
+use haleway_health::{Slot, Snapshot, Tier};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
@@ -128,12 +129,17 @@ fn describe(deployment: &Deployment) -> Value {
     })
 }
 
+/// Whether a deployment is in rotation, and no doubt about its credential keeps traffic away.
+fn is_usable(snapshot: &Snapshot, slot: Slot) -> bool {
+    snapshot.verdict(slot).state.eligible() && snapshot.entry(slot).tier != Tier::Never
+}
+
 impl Gateway {
     /// Whether a name can lead to a deployment that is not known to be out.
     fn may_serve(&self, live: &Live, name: &str) -> bool {
         let Ok(found) = live.table.resolve(name) else { return false };
         let snapshot = self.hub.snapshot();
-        live.table.slots(found.group).any(|slot| snapshot.verdict(slot).state.eligible())
+        live.table.slots(found.group).any(|slot| is_usable(&snapshot, slot))
     }
 
     /// Groups with a deployment that may be used now.
@@ -143,7 +149,7 @@ impl Gateway {
         live.health_groups
             .iter()
             .filter_map(|ix| snapshot.group(*ix))
-            .filter(|group| group.slots.iter().any(|slot| snapshot.verdict(*slot).state.eligible()))
+            .filter(|group| group.slots.iter().any(|slot| is_usable(&snapshot, *slot)))
             .count()
     }
 }

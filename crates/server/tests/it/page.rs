@@ -67,6 +67,20 @@ async fn g06_a_chat_while_every_key_is_dead_is_told_so() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_doubt_about_a_credential_is_told_and_no_filter_is_said_to_be_bypassed() {
+    let world = World::of(Yaml::b2f()).with_script("u1", Behaviour::status(401)).start().await;
+    let alone = json!({"disable_fallbacks": true});
+    assert_eq!(world.chat_with("g", &alone).await.status, 401);
+    let refused = world.chat_with("g", &alone).await;
+    assert_eq!((refused.status, world.requests("u1")), (503, 1), "{}", refused.text());
+    let detail = world.detail("d1").await;
+    assert!(detail["explanation"].as_str().unwrap().contains("credential was refused once"), "{detail}");
+    assert_eq!(world.get("/health/readiness/details").await.json()["usable_groups"], 1);
+    world.pass_secs(1).await;
+    assert!(!world.logs.has("bypassing"), "{}", world.logs.text());
+}
+
+#[tokio::test(start_paused = true)]
 async fn g08_every_deployment_is_in_exactly_one_list_from_the_start() {
     let yaml = Yaml::new()
         .deployment("g", "d1")
