@@ -98,11 +98,11 @@ pub(super) const BEDROCK_MANTLE: Provider = Provider {
     refuses: &[],
 };
 
-/// `vertex_ai`.
+/// `vertex_ai`. Gemini's bodies, behind an OAuth token that must be exchanged over the network.
 pub(super) const VERTEX_AI: Provider = Provider {
     id: "vertex_ai",
     prefixes: &["vertex_ai", "vertex_ai_beta"],
-    wire: Wire::Gemini,
+    wire: Wire::Google,
     base: Some("https://{location}-aiplatform.googleapis.com"),
     base_env: &["VERTEX_API_BASE"],
     key_env: &["GOOGLE_APPLICATION_CREDENTIALS", "VERTEXAI_CREDENTIALS"],
@@ -114,7 +114,7 @@ pub(super) const VERTEX_AI: Provider = Provider {
             Mode::Chat,
             Method::Post,
             "/v1/projects/{project}/locations/{location}/publishers/google/models/{model}:generateContent",
-            Wire::Gemini,
+            Wire::Google,
         ),
         at(Mode::Embedding, Method::Post, "...publishers/google/models/{model}:predict", Wire::Google),
         at(Mode::ImageGeneration, Method::Post, "...:predict", Wire::Google),
@@ -150,7 +150,7 @@ pub(super) const VERTEX_AI: Provider = Provider {
             "/v1/projects/{project}/locations/{location}/batchPredictionJobs",
             Wire::Google,
         ),
-        at(Mode::Responses, Method::Post, ":generateContent", Wire::Gemini),
+        at(Mode::Responses, Method::Post, ":generateContent", Wire::Google),
     ],
     free: &[
         free(
@@ -181,9 +181,9 @@ pub(super) const GEMINI: Provider = Provider {
     endpoints: &[
         at(Mode::Chat, Method::Post, "/models/{model}:generateContent", Wire::Gemini),
         at(Mode::Embedding, Method::Post, "/models/{model}:batchEmbedContents", Wire::Gemini),
-        at(Mode::ImageGeneration, Method::Post, "/models/{model}:predict", Wire::Gemini),
-        at(Mode::VideoGeneration, Method::Post, "/models/{model}:predictLongRunning", Wire::Gemini),
-        at(Mode::AudioSpeech, Method::Post, "/models/{model}:generateContent", Wire::Gemini),
+        at(Mode::ImageGeneration, Method::Post, "/models/{model}:predict", Wire::Google),
+        at(Mode::VideoGeneration, Method::Post, "/models/{model}:predictLongRunning", Wire::Google),
+        at(Mode::AudioSpeech, Method::Post, "/models/{model}:generateContent", Wire::Google),
         at(Mode::AudioTranscription, Method::Post, "/interactions", Wire::Google),
         at(
             Mode::Realtime,
@@ -191,8 +191,8 @@ pub(super) const GEMINI: Provider = Provider {
             "wss://generativelanguage.googleapis.com/ws/google.ai.generativelanguage.v1beta.GenerativeService.BidiGenerateContent",
             Wire::Google,
         ),
-        at(Mode::Batch, Method::Get, "/batches", Wire::Gemini),
-        at(Mode::Responses, Method::Post, "/models/{model}:generateContent", Wire::Gemini),
+        at(Mode::Batch, Method::Get, "/batches", Wire::Google),
+        at(Mode::Responses, Method::Post, "/models/{model}:generateContent", Wire::Google),
     ],
     free: &[
         free(Method::Get, "/models?pageSize=1", &[Proves::Reach, Proves::Auth]),

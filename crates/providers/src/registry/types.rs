@@ -47,7 +47,7 @@ pub enum Wire {
     Azure,
     /// Anthropic Messages.
     Anthropic,
-    /// Gemini `generateContent`, also on Vertex AI.
+    /// Gemini `generateContent` with an API key.
     Gemini,
     /// Bedrock Converse and InvokeModel.
     Bedrock,
@@ -77,7 +77,7 @@ pub enum Wire {
     MistralOcr,
     /// OpenAI Realtime events over a WebSocket.
     Realtime,
-    /// Google's speech, ranking, prediction and live services.
+    /// Google's speech, image, video, ranking, prediction and live services, and everything behind an OAuth token.
     Google,
     /// A job list of the provider's own shape.
     Jobs,

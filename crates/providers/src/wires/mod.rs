@@ -3,9 +3,13 @@
 
 mod anthropic;
 pub(crate) mod azure;
+mod bedrock;
+mod chat;
+mod gemini;
 mod members;
 mod openai;
 mod rerank;
+mod vectors;
 
 use haleway_wire::Envelope;
 
@@ -35,12 +39,12 @@ pub(crate) const fn spoken(wire: Wire) -> bool {
         Wire::OpenAi
         | Wire::Azure
         | Wire::Anthropic
+        | Wire::Bedrock
+        | Wire::Gemini
         | Wire::Rerank
         | Wire::VoyageRerank
         | Wire::NimRerank => true,
-        Wire::Gemini
-        | Wire::Bedrock
-        | Wire::Cohere
+        Wire::Cohere
         | Wire::Ollama
         | Wire::Tei
         | Wire::Watsonx
@@ -60,11 +64,11 @@ pub(crate) fn encode(wire: Wire, encode: &Encode<'_>) -> Result<Encoded, Refusal
     match wire {
         Wire::OpenAi | Wire::Azure | Wire::Rerank => Ok(openai::encode(encode)),
         Wire::Anthropic => anthropic::encode(encode),
+        Wire::Bedrock => bedrock::encode(encode),
+        Wire::Gemini => gemini::encode(encode),
         Wire::VoyageRerank => rerank::voyage(encode),
         Wire::NimRerank => rerank::nim(encode),
-        Wire::Gemini
-        | Wire::Bedrock
-        | Wire::Cohere
+        Wire::Cohere
         | Wire::Ollama
         | Wire::Tei
         | Wire::Watsonx
@@ -84,6 +88,8 @@ pub(crate) fn reply(wire: Wire, operation: Operation, created: u64) -> Reply {
     match (wire, operation) {
         (Wire::Anthropic, Operation::Messages) => Reply::Passthrough,
         (Wire::Anthropic, _) => Reply::Translated(anthropic::translator(created)),
+        (Wire::Bedrock, _) => Reply::Translated(bedrock::translator(operation, created)),
+        (Wire::Gemini, _) => Reply::Translated(gemini::translator(operation, created)),
         (Wire::VoyageRerank | Wire::NimRerank, _) => Reply::Translated(rerank::translator(wire)),
         (_, _) => Reply::Passthrough,
     }
@@ -92,6 +98,10 @@ pub(crate) fn reply(wire: Wire, operation: Operation, created: u64) -> Reply {
 /// Where streams are asked for, when that is another URL than that of whole answers.
 pub(crate) fn stream_url(wire: Wire, operation: Operation, whole: &str) -> Option<String> {
     match (wire, operation) {
+        (Wire::Bedrock, Operation::Chat) => {
+            let (path, query) = whole.split_at(whole.find('?').unwrap_or(whole.len()));
+            path.ends_with("/converse").then(|| format!("{path}-stream{query}"))
+        }
         (Wire::Gemini, Operation::Chat) => {
             let (path, query) = whole.split_once('?').unwrap_or((whole, ""));
             let path = path.strip_suffix(":generateContent")?;

@@ -15,7 +15,7 @@ fn reach(target: &Target, mode: Mode, operation: Operation) -> Option<[(String, 
     let traffic = target.call(operation, &body, None, CallOptions::default()).ok()?;
     Some([probe, traffic].map(|call| {
         let mut auth = Vec::new();
-        for name in ["authorization", "api-key", "x-api-key", "x-sub"] {
+        for name in ["authorization", "api-key", "x-api-key", "x-goog-api-key", "x-sub"] {
             auth.extend_from_slice(call.headers.get(name).map_or(&b"-"[..], |value| value.as_bytes()));
         }
         let body: Value = serde_json::from_slice(&call.body).unwrap();
@@ -51,6 +51,7 @@ fn a12_the_named_model_strings_agree() {
         "azure/responses/x",
         "anthropic/claude-haiku-4-5",
         "groq/openai/x",
+        "gemini/gemini-2.5-flash",
     ] {
         assert!(assert_agreement(&any(model, None).unwrap()) > 0, "{model}");
     }
@@ -67,7 +68,7 @@ proptest! {
         prefix in prop::sample::select(vec![
             "openai", "azure", "hosted_vllm", "groq", "anthropic", "together_ai", "fireworks_ai", "openrouter", "azure_ai",
             "voyage", "jina_ai", "nvidia_nim", "mistral", "deepseek", "huggingface", "lm_studio", "azure/o_series",
-            "azure/responses", "openai/responses", "text-completion-openai", "custom_openai",
+            "azure/responses", "openai/responses", "text-completion-openai", "custom_openai", "gemini",
         ]),
         id in "[a-zA-Z0-9][a-zA-Z0-9._:@-]{0,12}(/[a-zA-Z0-9._:-]{1,8}){0,2}",
         base in prop::option::of(prop::sample::select(vec![

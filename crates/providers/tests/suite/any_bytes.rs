@@ -47,6 +47,13 @@ fn answer() -> impl Strategy<Value = Vec<u8>> {
         "voice [",
         "é",
         "\\u00",
+        "\"candidates\"",
+        "\"parts\"",
+        "\"functionCall\"",
+        "\"name\"",
+        "\"finishReason\"",
+        "\"embeddings\"",
+        "\"done\"",
     ]);
     prop_oneof![
         prop::collection::vec(any_byte(), 0..200),
@@ -62,7 +69,7 @@ proptest! {
     #[test]
     fn any_answer_is_judged(body in answer(), status in 100_u16..600, mode in 0_usize..15, stream in proptest::prelude::any::<bool>()) {
         let mode = Mode::ALL[mode];
-        for model in ["openai/gpt-5", "anthropic/claude-haiku-4-5", "voyage/v"] {
+        for model in ["openai/gpt-5", "anthropic/claude-haiku-4-5", "gemini/gemini-2.5-flash", "voyage/v"] {
             let target = any(model, Some("chat").filter(|_| !model.starts_with("voyage"))).unwrap();
             let mut memory = ProbeMemory { stream_only: stream, ..ProbeMemory::default() };
             if let Ok(probe) = target.probe(mode, &ProbeSettings::default(), &memory, 1) {
@@ -76,22 +83,24 @@ proptest! {
 
     #[test]
     fn any_event_is_a_step(events in prop::collection::vec(answer(), 0..6)) {
-        let target = any("anthropic/claude-haiku-4-5", None).unwrap();
-        let request = br#"{"messages":[{"role":"user","content":"x"}],"response_format":{"type":"json_object"}}"#;
-        let call = target.call(Operation::Chat, &Envelope::parse(request).unwrap(), None, CallOptions::default()).unwrap();
-        let Reply::Translated(mut reader) = call.reply else { panic!("not translated") };
-        let mut chunks: Vec<Bytes> = Vec::new();
-        for event in &events {
-            reader.event(Some("x"), event, &mut chunks);
-            // An answer that cannot be read is an error, never a panic.
-            assert!(reader.answer(event).is_err() || !event.is_empty());
+        for model in ["anthropic/claude-haiku-4-5", "gemini/gemini-2.5-flash"] {
+            let target = any(model, None).unwrap();
+            let request = br#"{"messages":[{"role":"user","content":"x"}],"response_format":{"type":"json_object"}}"#;
+            let call = target.call(Operation::Chat, &Envelope::parse(request).unwrap(), None, CallOptions::default()).unwrap();
+            let Reply::Translated(mut reader) = call.reply else { panic!("not translated") };
+            let mut chunks: Vec<Bytes> = Vec::new();
+            for event in &events {
+                reader.event(Some("x"), event, &mut chunks);
+                // An answer that cannot be read is an error, never a panic.
+                assert!(reader.answer(event).is_err() || !event.is_empty());
+            }
         }
     }
 
     #[test]
     fn a_key_never_leaves_for_another_providers_host(
         prefix in "[a-z_]{2,14}",
-        known in prop::option::of(prop::sample::select(vec!["openai", "groq", "mistral", "anthropic", "xai", "deepseek", "nvidia_nim", "dashscope"])),
+        known in prop::option::of(prop::sample::select(vec!["openai", "groq", "mistral", "anthropic", "xai", "deepseek", "nvidia_nim", "dashscope", "gemini"])),
         id in "[ -~]{0,20}",
         base in prop::option::of("https://[a-z]{1,8}\\.example(/[a-z0-9]{1,5})?"),
         mode in prop::sample::select(vec!["chat", "embedding", "rerank", "responses"]),

@@ -11,6 +11,10 @@ mod calls;
 #[cfg(test)]
 mod common;
 #[cfg(test)]
+mod gemini;
+#[cfg(test)]
+mod golden;
+#[cfg(test)]
 mod probe_cases;
 #[cfg(test)]
 mod probes;

@@ -2,13 +2,13 @@
 
 mod answer;
 mod blocks;
-mod family;
+pub(super) mod family;
 mod messages;
 mod request;
 mod stream;
 mod tools;
 
-use super::{Encode, openai};
+use super::{Encode, chat, openai};
 use crate::target::Encoded;
 use crate::{Operation, Refusal, Reply, Translator, Untranslatable};
 
@@ -21,15 +21,10 @@ pub(super) fn encode(encode: &Encode<'_>) -> Result<Encoded, Refusal> {
     }
     let request = request::translate(encode)?;
     let reader = Reader::new(encode.options.created, request.json_tool);
-    let asked = encode.body.get("stream_options").is_some_and(|options| {
-        serde_json::from_str::<serde_json::Value>(options.get()).is_ok_and(|options| {
-            options.get("include_usage").and_then(serde_json::Value::as_bool) == Some(true)
-        })
-    });
     Ok(Encoded {
         body: request.body,
         reply: Reply::Translated(Box::new(reader)),
-        strip_usage: encode.options.stream && !asked,
+        strip_usage: encode.options.stream && !chat::wants_usage(encode),
     })
 }
 

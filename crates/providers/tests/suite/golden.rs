@@ -1,0 +1,150 @@
+//! Golden files of a wire, side by side in one folder: `*.request.json` → `*.upstream.json`,
+//! `*.answer.json` → `*.out.json`, `*.stream` → `*.out.stream`. A result that is missing is written and fails, to
+//! be read and kept.
+//!
+//! What a name begins with says the operation: `embed`, `complete`, or a chat. An answer is read by the call of
+//! the request of the same name, if there is one.
+
+use std::path::{Path, PathBuf};
+
+use bytes::Bytes;
+use haleway_providers::{Call, CallOptions, EventReader, Operation, Reply, Step, Target, Translator};
+use haleway_wire::Envelope;
+use serde_json::Value;
+
+/// One wire's files.
+pub(crate) struct Golden {
+    folder: PathBuf,
+    /// The deployment that serves a model; `group` stands for any.
+    target: fn(&str, Operation) -> Target,
+}
+
+impl Golden {
+    pub(crate) fn new(wire: &str, target: fn(&str, Operation) -> Target) -> Self {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures").join(wire);
+        Self { folder, target }
+    }
+
+    fn inputs(&self, ending: &str) -> Vec<(String, String)> {
+        let mut found: Vec<(String, String)> = std::fs::read_dir(&self.folder)
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .filter(|name| name.ends_with(ending) && !name.ends_with(".out.stream"))
+            .map(|name| {
+                let text = std::fs::read_to_string(self.folder.join(&name)).unwrap();
+                (name.trim_end_matches(ending).to_owned(), text)
+            })
+            .collect();
+        found.sort();
+        found
+    }
+
+    fn compare(&self, name: &str, found: &str) {
+        let path = self.folder.join(name);
+        let Ok(golden) = std::fs::read_to_string(&path) else {
+            std::fs::write(&path, found).unwrap();
+            panic!("{name} was missing: read it, and keep it if it is right");
+        };
+        assert_eq!(found, golden, "{name}");
+    }
+
+    fn call(&self, name: &str, request: &str, stream: bool) -> Call {
+        let model = serde_json::from_str::<Value>(request).unwrap()["model"].as_str().unwrap().to_owned();
+        let operation = operation(name);
+        let options = CallOptions { stream, created: 1_764_500_000, ..CallOptions::default() };
+        (self.target)(&model, operation)
+            .call(operation, &Envelope::parse(request.as_bytes()).unwrap(), None, options)
+            .unwrap_or_else(|refusal| panic!("{name}: {refusal:?}"))
+    }
+
+    /// The reader of the answers to a case.
+    pub(crate) fn reader(&self, name: &str, stream: bool) -> Box<dyn Translator> {
+        const ANY: &str =
+            r#"{"model":"group","messages":[{"role":"user","content":"x"}],"input":"x","prompt":"x"}"#;
+        let request = std::fs::read_to_string(self.folder.join(format!("{name}.request.json")));
+        match self.call(name, &request.unwrap_or_else(|_| ANY.to_owned()), stream).reply {
+            Reply::Translated(reader) => reader,
+            Reply::Passthrough => panic!("{name}: not translated"),
+        }
+    }
+
+    /// Every request; `also` looks at each call.
+    pub(crate) fn requests(&self, least: usize, also: impl Fn(&str, &Call)) {
+        let cases = self.inputs(".request.json");
+        assert!(cases.len() >= least);
+        for (name, text) in cases {
+            let request: Value = serde_json::from_str(&text).unwrap();
+            let call = self.call(&name, &text, request["stream"] == true);
+            also(&name, &call);
+            self.compare(&format!("{name}.upstream.json"), &pretty(&call.body));
+        }
+    }
+
+    /// Every whole answer.
+    pub(crate) fn answers(&self, least: usize) {
+        let cases = self.inputs(".answer.json");
+        assert!(cases.len() >= least);
+        for (name, text) in cases {
+            let out = self.reader(&name, false).answer(text.as_bytes()).unwrap();
+            self.compare(&format!("{name}.out.json"), &pretty(&out));
+        }
+    }
+
+    /// Every stream; how each ended.
+    pub(crate) fn streams(&self, least: usize) -> Vec<(String, Step)> {
+        let cases = self.inputs(".stream");
+        assert!(cases.len() >= least);
+        cases
+            .into_iter()
+            .map(|(name, text)| {
+                let (out, last) = streamed(self.reader(&name, true), &text);
+                self.compare(&format!("{name}.out.stream"), &out);
+                (name, last)
+            })
+            .collect()
+    }
+}
+
+fn operation(name: &str) -> Operation {
+    if name.starts_with("embed") {
+        Operation::Embeddings
+    } else if name.starts_with("complete") {
+        Operation::Completions
+    } else {
+        Operation::Chat
+    }
+}
+
+fn pretty(body: &[u8]) -> String {
+    let value: Value = serde_json::from_slice(body).unwrap();
+    format!("{}\n", serde_json::to_string_pretty(&value).unwrap())
+}
+
+/// Runs a stream through a reader: its chunks as the client gets them, and how it ended. Events after the end
+/// must say nothing.
+fn streamed(reader: Box<dyn Translator>, text: &str) -> (String, Step) {
+    let mut reply = Reply::Translated(reader);
+    let mut decoder = EventReader::new(reply.framing());
+    decoder.push(text.as_bytes());
+    let Reply::Translated(reader) = &mut reply else { panic!("not translated") };
+    let mut out = String::new();
+    let mut last = Step::More;
+    let mut ended = false;
+    while let Some(event) = decoder.next_event().unwrap().or_else(|| decoder.finish()) {
+        let mut chunks: Vec<Bytes> = Vec::new();
+        let step = reader.event(event.name(), &event.data, &mut chunks);
+        assert!(!ended || (chunks.is_empty() && step == Step::More), "the stream says more after its end");
+        for chunk in chunks {
+            serde_json::from_slice::<Value>(&chunk).unwrap();
+            out.push_str(&format!("data: {}\n\n", std::str::from_utf8(&chunk).unwrap()));
+        }
+        if !ended {
+            ended = step == Step::Done;
+            last = step;
+        }
+    }
+    if ended {
+        out.push_str("data: [DONE]\n\n");
+    }
+    (out, last)
+}
