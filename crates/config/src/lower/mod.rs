@@ -260,6 +260,7 @@ impl Layers<'_> {
             params,
             info,
             health: draft.params,
+            probe_timeout: draft.probe.timeout,
             probe: skip_reason.is_none().then_some(draft.probe),
             skip_reason,
             origins: draft.origins,

@@ -46,6 +46,8 @@ pub struct Model {
     pub health: Params,
     /// How it is probed in the background; `None` = not at all.
     pub probe: Option<ProbeParams>,
+    /// Deadline of a probe, also of one that somebody asks for: `health_check_timeout`, else the profile's.
+    pub probe_timeout: Duration,
     /// Why it is not probed, when it is not: `background_health_checks_off`, `disabled`, `group_not_listed`,
     /// `policy_never`.
     pub skip_reason: Option<&'static str>,

@@ -21,9 +21,19 @@ impl Machine {
     pub(super) fn hold(&mut self, now: Timestamp, outcome: &Outcome) {
         let wait = match self.stated(outcome) {
             Some(wait) => wait,
-            None => self.around(self.params.hold_default.min(self.params.hold_max)),
+            None => self.around(self.unstated_wait(outcome.sent_at).min(self.params.hold_max)),
         };
         self.hold_until_at_least(now, now + wait);
+    }
+
+    /// The default wait; twice the last one, at most a minute, when a request that went out right after it found that
+    /// it was too short (report E23).
+    fn unstated_wait(&self, sent_at: Timestamp) -> Duration {
+        let too_short = sent_at >= self.hold_until && sent_at < self.load_recovered();
+        if too_short && !self.is_litellm() {
+            return self.params.hold_default.max((self.hold_length * 2).min(RECOVERY_MAX));
+        }
+        self.params.hold_default
     }
 
     /// Holds traffic until `end`, unless it is held longer already.

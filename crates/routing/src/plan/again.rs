@@ -31,7 +31,11 @@ impl CallPlan<'_> {
         }
         let (slot, rank) = self.repeatable(moment)?;
         let stated = failed.failure.retry_after.filter(|_| slot == failed.attempt.slot);
-        let wait = wait(stated, self.repeats, moment.random)?.max(table.settings().retry_after);
+        // Who was silent until a deadline has been waited for already.
+        let silent =
+            slot == failed.attempt.slot && failed.failure.class == Class::Timeout && stated.is_none();
+        let wait = if silent { Duration::ZERO } else { wait(stated, self.repeats, moment.random)? };
+        let wait = wait.max(table.settings().retry_after);
         if !self.fits(moment.now, wait) || !self.pay(moment) {
             return None;
         }

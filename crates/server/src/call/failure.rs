@@ -90,11 +90,12 @@ impl Failed {
         }
     }
 
-    /// The status by which LiteLLM's policies know this failure.
+    /// The status that the failure is charged with: LiteLLM's where it has one.
     pub(crate) fn litellm_status(&self) -> u16 {
         match self.class {
             Class::Timeout => 408,
-            Class::Connection | Class::MalformedResponse if self.upstream_status < 400 => 500,
+            Class::Connection if self.upstream_status < 400 => 500,
+            Class::MalformedResponse if self.upstream_status < 400 => 502,
             Class::Ok
             | Class::Auth
             | Class::Permission

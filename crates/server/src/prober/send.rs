@@ -92,7 +92,7 @@ fn over_budget(gateway: &Gateway, config: &Config, deployment: &Deployment) -> O
 
 /// Probes one deployment now, for an operator or a live `/health`.
 pub async fn probe_now(gateway: &Arc<Gateway>, deployment: &Arc<Deployment>) -> OnDemand {
-    let timeout = deployment.model.probe.map_or(DEFAULT_TIMEOUT, |probe| probe.timeout);
+    let timeout = deployment.model.probe_timeout;
     let generation = gateway.hub.generation(deployment.slot);
     let Claim::Granted(permit) = claim(gateway, deployment, ON_DEMAND_GAP, timeout).await else {
         return OnDemand::TooSoon;
@@ -115,9 +115,6 @@ pub async fn probe_now(gateway: &Arc<Gateway>, deployment: &Arc<Deployment>) -> 
         Err(Unsent::TooLate) => OnDemand::TooSoon,
     }
 }
-
-/// LiteLLM's `HEALTH_CHECK_TIMEOUT_SECONDS`, for deployments that are not probed in the background.
-const DEFAULT_TIMEOUT: Duration = Duration::from_secs(60);
 
 async fn claim(gateway: &Gateway, deployment: &Deployment, gap: Duration, timeout: Duration) -> Claim {
     let ask = Ask { deployment: deployment.id(), interval: gap, hold: timeout + Duration::from_secs(5) };

@@ -750,3 +750,26 @@ fn a_lone_deployment_is_not_isolated_by_traffic_but_by_probes() {
     assert_eq!(rig.state(), State::Isolated);
     assert!(!PAIR.lone());
 }
+
+/// E23: a caller that asks right after the default wait and meets the limit again makes the next wait longer.
+#[test]
+fn e23_a_default_wait_that_was_too_short_is_doubled() {
+    let mut rig = Rig::new(exact()).in_group(PAIR);
+    let mut waits = Vec::new();
+    for _ in 0..6 {
+        let limited = rig.outcome(Source::Traffic, Class::Overloaded);
+        rig.give(&limited);
+        let end = rig.machine.standing(rig.now).held_until.unwrap();
+        waits.push(rig.now.until(end).as_secs());
+        // Sent before the hold was known: it says nothing about its length.
+        rig.give(&limited);
+        assert_eq!(rig.machine.standing(rig.now).held_until, Some(end));
+        rig.now = end;
+    }
+    assert_eq!(waits, [5, 10, 20, 40, 60, 60]);
+    rig.pass(120.0);
+    let limited = rig.outcome(Source::Traffic, Class::Overloaded);
+    rig.give(&limited);
+    let end = rig.machine.standing(rig.now).held_until.unwrap();
+    assert_eq!(rig.now.until(end).as_secs(), 5, "after a quiet time it begins anew");
+}
