@@ -13,6 +13,7 @@ use serde_json::value::RawValue;
 
 mod answer;
 mod event;
+mod quick;
 #[cfg(test)]
 mod tests;
 

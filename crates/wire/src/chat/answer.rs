@@ -6,6 +6,7 @@
 
 use serde_json::Value;
 
+use super::quick;
 use super::{Finish, Usage, is_filled};
 
 /// What the body is an answer to.
@@ -46,7 +47,16 @@ pub struct AnswerFacts {
 
 /// Looks at the body of a 2xx answer.
 pub fn inspect_answer(body: &[u8], kind: AnswerKind) -> AnswerFacts {
-    match serde_json::from_slice::<Value>(body.trim_ascii_start()) {
+    let body = body.trim_ascii_start();
+    let quick = match kind {
+        AnswerKind::Chat | AnswerKind::Completion => quick::choices(body),
+        AnswerKind::Embedding => quick::embedding(body),
+        AnswerKind::Responses | AnswerKind::Messages | AnswerKind::Rerank => None,
+    };
+    if let Some(facts) = quick {
+        return facts;
+    }
+    match serde_json::from_slice::<Value>(body) {
         Ok(value) => inspect_parsed(&value, kind),
         Err(_) => AnswerFacts::default(),
     }
