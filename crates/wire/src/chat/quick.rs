@@ -215,10 +215,8 @@ mod tests {
     /// Both readers must agree wherever the quick one answers; returns whether it did.
     fn agree(body: &Value, kind: AnswerKind) -> bool {
         let text = body.to_string();
-        let quick = match kind {
-            AnswerKind::Embedding => embedding(text.as_bytes()),
-            _ => choices(text.as_bytes()),
-        };
+        let read = if kind == AnswerKind::Embedding { embedding } else { choices };
+        let quick = read(text.as_bytes());
         if let Some(quick) = quick {
             assert_eq!(quick, inspect_parsed(body, kind), "{text}");
             return true;
