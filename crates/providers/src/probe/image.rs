@@ -25,7 +25,7 @@ pub(super) fn judge(value: &Value) -> Verdict {
         return in_message(value);
     };
     let Some(first) = list.first() else {
-        return Verdict::Malformed("no images".to_owned());
+        return if filtered(value) { Verdict::Filtered } else { Verdict::Malformed("no images".to_owned()) };
     };
     if let Some(text) = first.get("b64_json").and_then(Value::as_str) {
         // Only the start is decoded: a picture has megabytes.
@@ -39,6 +39,13 @@ pub(super) fn judge(value: &Value) -> Verdict {
         Some(url) if url.starts_with("http") || url.starts_with("data:image/") => Verdict::Usable,
         Some(_) | None => Verdict::Malformed("the first image has neither b64_json nor url".to_owned()),
     }
+}
+
+/// Stability says so beside an empty list.
+fn filtered(value: &Value) -> bool {
+    let reasons = value.get("finish_reasons").and_then(Value::as_array);
+    let mut reasons = reasons.into_iter().flatten().filter_map(Value::as_str);
+    reasons.any(|reason| reason.to_ascii_lowercase().contains("filter"))
 }
 
 /// Models that paint in a chat answer.

@@ -119,6 +119,7 @@ impl Plan<'_> {
         let endpoint = match (provider.wire, operation) {
             (Wire::Anthropic, Operation::Chat | Operation::Messages) => provider.endpoint(Mode::Chat)?,
             (Wire::Anthropic, _) => return None,
+            (Wire::Bedrock, Operation::Moderations | Operation::Responses) => return None,
             (Wire::OpenAi, Operation::Moderations) => return self.moderations(),
             (Wire::OpenAi, Operation::Messages) | (_, Operation::Moderations) => return None,
             (_, _) => provider.endpoint(operation.mode())?,

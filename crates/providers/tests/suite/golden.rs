@@ -2,14 +2,17 @@
 //! `*.answer.json` → `*.out.json`, `*.stream` → `*.out.stream`. A result that is missing is written and fails, to
 //! be read and kept.
 //!
-//! What a name begins with says the operation: `embed`, `complete`, or a chat. An answer is read by the call of
+//! What a name begins with says the operation: `embed`, `complete`, `picture_`, `rerank`, or a chat. An answer is read by the call of
 //! the request of the same name, if there is one.
 
 use std::path::{Path, PathBuf};
 
-use bytes::Bytes;
-use haleway_providers::{Call, CallOptions, EventReader, Operation, Reply, Step, Target, Translator};
+use bytes::{Bytes, BytesMut};
+use haleway_providers::{
+    Call, CallOptions, EventReader, Framing, Operation, Reply, Step, Target, Translator,
+};
 use haleway_wire::Envelope;
+use haleway_wire::eventstream::write_frame;
 use serde_json::Value;
 
 /// One wire's files.
@@ -110,9 +113,27 @@ fn operation(name: &str) -> Operation {
         Operation::Embeddings
     } else if name.starts_with("complete") {
         Operation::Completions
+    } else if name.starts_with("picture_") {
+        Operation::Images
+    } else if name.starts_with("rerank") {
+        Operation::Rerank
     } else {
         Operation::Chat
     }
+}
+
+/// AWS frames of lines `name payload`; the name of an exception begins with `exception:`.
+pub(crate) fn framed(text: &str) -> Vec<u8> {
+    let mut out = BytesMut::new();
+    for line in text.lines() {
+        let (name, payload) = line.split_once(' ').unwrap();
+        let headers = match name.strip_prefix("exception:") {
+            Some(name) => [(":message-type", "exception"), (":exception-type", name)],
+            None => [(":message-type", "event"), (":event-type", name)],
+        };
+        write_frame(&mut out, &headers, payload.as_bytes()).unwrap();
+    }
+    out.to_vec()
 }
 
 fn pretty(body: &[u8]) -> String {
@@ -125,7 +146,10 @@ fn pretty(body: &[u8]) -> String {
 fn streamed(reader: Box<dyn Translator>, text: &str) -> (String, Step) {
     let mut reply = Reply::Translated(reader);
     let mut decoder = EventReader::new(reply.framing());
-    decoder.push(text.as_bytes());
+    match reply.framing() {
+        Framing::Sse => decoder.push(text.as_bytes()),
+        Framing::AwsEventStream => decoder.push(&framed(text)),
+    }
     let Reply::Translated(reader) = &mut reply else { panic!("not translated") };
     let mut out = String::new();
     let mut last = Step::More;

@@ -7,6 +7,8 @@ mod anthropic;
 #[cfg(test)]
 mod any_bytes;
 #[cfg(test)]
+mod bedrock;
+#[cfg(test)]
 mod calls;
 #[cfg(test)]
 mod common;

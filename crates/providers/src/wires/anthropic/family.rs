@@ -2,7 +2,7 @@
 
 /// A generation: `claude-sonnet-4-5` is 4.5, `claude-3-opus` 3.0. Names without a number are the newest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Generation {
+pub(in crate::wires) struct Generation {
     major: u16,
     minor: u16,
 }
@@ -12,7 +12,7 @@ const NEWEST: Generation = Generation { major: 5, minor: 5 };
 
 impl Generation {
     /// The generation of a model; `None` when the name is nobody's (a Foundry deployment of any name).
-    pub(super) fn of(model: &str) -> Option<Self> {
+    pub(in crate::wires) fn of(model: &str) -> Option<Self> {
         let (_, rest) = model.split_once("claude-")?;
         let mut numbers = rest
             .split(['-', '.', '@', ':'])
@@ -25,19 +25,19 @@ impl Generation {
     }
 
     /// Thinks by itself and takes an effort instead of a budget.
-    pub(super) fn is_adaptive(self) -> bool {
+    pub(in crate::wires) fn is_adaptive(self) -> bool {
         self >= Self { major: 4, minor: 6 }
     }
 
     /// Takes a schema for its answer.
-    pub(super) fn has_output_format(self) -> bool {
+    pub(in crate::wires) fn has_output_format(self) -> bool {
         self >= Self { major: 4, minor: 5 }
     }
 }
 
 /// The cap when neither the client nor the deployment sets one, in tokens: the model's maximum, as LiteLLM has
 /// it, or what every Claude accepts when the name says nothing.
-pub(super) fn default_cap(model: &str) -> u64 {
+pub(in crate::wires) fn default_cap(model: &str) -> u64 {
     let Some(generation) = Generation::of(model) else { return 4096 };
     match (generation.major, generation.minor) {
         (..=2, _) | (3, 0) => 4096,
@@ -50,7 +50,7 @@ pub(super) fn default_cap(model: &str) -> u64 {
 }
 
 /// The thinking budget of an effort on models that take one, in tokens (LiteLLM's figures).
-pub(super) fn budget(effort: &str) -> Option<u64> {
+pub(in crate::wires) fn budget(effort: &str) -> Option<u64> {
     match effort {
         "minimal" | "low" => Some(1024),
         "medium" => Some(2048),
@@ -62,7 +62,7 @@ pub(super) fn budget(effort: &str) -> Option<u64> {
 }
 
 /// The effort's name on models that take one.
-pub(super) fn effort(effort: &str) -> Option<&'static str> {
+pub(in crate::wires) fn effort(effort: &str) -> Option<&'static str> {
     match effort {
         "minimal" | "low" => Some("low"),
         "medium" => Some("medium"),
