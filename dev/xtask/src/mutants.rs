@@ -54,6 +54,40 @@ impl Fate {
     }
 }
 
+/// A test of the package as it is, without any mutant.
+#[derive(Debug, PartialEq, Eq)]
+struct Test {
+    /// Its name with modules.
+    name: String,
+    /// The integration test it is in; `None` for the library's own.
+    binary: Option<String>,
+    passes: bool,
+}
+
+/// The tests of the package as it is.
+#[derive(Debug)]
+struct Tests(Vec<Test>);
+
+impl Tests {
+    /// Reads what nextest says of each test, such as `PASS [   0.012s] ( 5/42) package::binary module::tests::name`.
+    fn parse(said: &str) -> Self {
+        let line = |line: &str| {
+            let (status, rest) = line.trim().split_once(" [")?;
+            let (_, rest) = rest.split_once("] (")?;
+            let (binary, name) = rest.split_once(") ")?.1.split_once(' ')?;
+            let binary = binary.split_once("::").map(|(_, binary)| binary.to_owned());
+            Some(Test { name: name.to_owned(), binary, passes: status == "PASS" })
+        };
+        Self(said.lines().filter_map(line).collect())
+    }
+
+    /// The test of this name, with or without modules.
+    fn find(&self, name: &str) -> Option<&Test> {
+        let ending = format!("::{name}");
+        self.0.iter().find(|test| test.name == name || test.name.ends_with(&ending))
+    }
+}
+
 /// How a run of one test ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Run {
@@ -67,10 +101,11 @@ enum Run {
 pub(crate) fn run(root: &Path) -> Result<bool> {
     let mutants = read_all(&root.join(FOLDER))?;
     let copy = Copy::of(root)?;
+    let healthy = copy.all_tests()?;
     let mut survivors = 0;
     for mutant in &mutants {
         let watch = Stopwatch::start();
-        let fate = judge(mutant, &copy)?;
+        let fate = judge(mutant, &copy, &healthy)?;
         survivors += usize::from(fate != Fate::Killed);
         let seconds = watch.read().as_secs_f64();
         say(&format!("{:<22} {:<36} {seconds:>5.1} s  {}", fate.text(), mutant.name, mutant.killed_by));
@@ -82,17 +117,15 @@ pub(crate) fn run(root: &Path) -> Result<bool> {
     Ok(survivors == 0)
 }
 
-fn judge(mutant: &Mutant, copy: &Copy) -> Result<Fate> {
-    match copy.test(&mutant.killed_by)? {
-        Run::Passed => {}
-        Run::NoneFound => return Ok(Fate::NoSuchTest),
-        Run::Failed => return Ok(Fate::FailsAnyway),
-        Run::NotBuilt => bail!("{PACKAGE} does not build without any mutant"),
+fn judge(mutant: &Mutant, copy: &Copy, healthy: &Tests) -> Result<Fate> {
+    let Some(test) = healthy.find(&mutant.killed_by) else { return Ok(Fate::NoSuchTest) };
+    if !test.passes {
+        return Ok(Fate::FailsAnyway);
     }
     if !copy.apply(&mutant.patch)? {
         return Ok(Fate::DoesNotApply);
     }
-    let run = copy.test(&mutant.killed_by);
+    let run = copy.test(test);
     copy.restore(&mutant.changes)?;
     Ok(match run? {
         Run::Failed => Fate::Killed,
@@ -200,40 +233,58 @@ impl Copy {
         Ok(status.success())
     }
 
-    /// Runs one test of the health crate.
-    fn test(&self, name: &str) -> Result<Run> {
-        let mut build = self.nextest("--no-run", name);
-        if stdout(&mut build).is_err() {
+    /// Runs every test of the package as it is.
+    fn all_tests(&self) -> Result<Tests> {
+        let output = self
+            .nextest()
+            .args(["--no-fail-fast", "--status-level", "pass", "--final-status-level", "none"])
+            .stdin(Stdio::null())
+            .output()
+            .context("cannot start cargo nextest")?;
+        let said = String::from_utf8_lossy(&output.stderr);
+        let tests = Tests::parse(&said);
+        if tests.0.is_empty() {
+            bail!("{PACKAGE} does not build or has no tests:\n{said}");
+        }
+        Ok(tests)
+    }
+
+    /// Runs one test with what is applied now.
+    fn test(&self, test: &Test) -> Result<Run> {
+        // Only the binary that the test is in is built.
+        let binary = match &test.binary {
+            None => vec!["--lib"],
+            Some(binary) => vec!["--test", binary],
+        };
+        if stdout(self.nextest().args(&binary).arg("--no-run")).is_err() {
             return Ok(Run::NotBuilt);
         }
         let status = self
-            .nextest("--no-fail-fast", name)
+            .nextest()
+            .args(&binary)
+            .args(["--no-tests", "fail", "--filterset", &format!("test(={})", test.name)])
+            .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::null())
-            .stdin(Stdio::null())
             .status()
             .context("cannot start cargo nextest")?;
         Ok(match status.code() {
             Some(0) => Run::Passed,
+            // The patch took the test away.
             Some(4) => Run::NoneFound,
             _ => Run::Failed,
         })
     }
 
-    fn nextest(&self, option: &str, test: &str) -> Command {
+    fn nextest(&self) -> Command {
         let mut command = Command::new("cargo");
         command
-            .args(["nextest", "run", "--package", PACKAGE, "--no-tests", "fail", option, "--filterset"])
-            .arg(filter(test))
+            .args(["nextest", "run", "--color", "never", "--package", PACKAGE])
             .current_dir(&self.at)
-            .env("CARGO_TARGET_DIR", &self.target);
+            .env("CARGO_TARGET_DIR", &self.target)
+            .env("CARGO_PROFILE_DEV_DEBUG", "0");
         command
     }
-}
-
-/// The nextest filter for a test given with or without its modules.
-fn filter(test: &str) -> String {
-    format!("test(/(^|::){test}$/)")
 }
 
 #[cfg(test)]
@@ -269,6 +320,22 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         assert!(read_all(folder.path()).is_err());
         assert!(read_all(&folder.path().join("missing")).is_err());
+    }
+
+    #[test]
+    fn what_nextest_says_of_each_test_is_read() {
+        let tests = Tests::parse(
+            "    Starting 3 tests across 2 binaries\n        PASS [   0.012s] (1/3) pkg machine::tests::a01\n        \
+             FAIL [   0.010s] (2/3) pkg tests::b02\n     TIMEOUT [  60.000s] (3/3) pkg::it c03\n────────────\n     \
+             Summary [   0.2s] 3 tests run: 1 passed, 1 failed, 1 timed out, 0 skipped\n",
+        );
+        assert_eq!(tests.0.len(), 3, "{tests:?}");
+        let passes = |name: &str| tests.find(name).map(|test| test.passes);
+        assert_eq!((passes("machine::tests::a01"), passes("a01")), (Some(true), Some(true)));
+        assert_eq!((passes("b02"), passes("c03")), (Some(false), Some(false)));
+        assert_eq!((passes("01"), passes("d04")), (None, None));
+        assert_eq!(tests.find("c03").and_then(|test| test.binary.as_deref()), Some("it"));
+        assert_eq!(tests.find("a01").and_then(|test| test.binary.as_deref()), None);
     }
 
     #[test]
