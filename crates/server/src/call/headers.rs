@@ -13,6 +13,8 @@ const VERSION: &str = env!("CARGO_PKG_VERSION");
 #[derive(Debug)]
 pub(crate) struct Served<'a> {
     pub(crate) deployment: &'a Deployment,
+    /// What a wildcard's `*` stands for.
+    pub(crate) captured: Option<&'a str>,
     pub(crate) call_id: &'a HeaderValue,
     pub(crate) model_group: &'a str,
     /// Attempts that failed before this one, in the group that serves.
@@ -29,7 +31,7 @@ pub(crate) struct Served<'a> {
 /// The headers of a served call. `upstream` are the provider's.
 pub(crate) fn served(facts: &Served<'_>, upstream: &HeaderMap) -> HeaderMap {
     let mut headers = HeaderMap::with_capacity(24 + upstream.len());
-    named(&mut headers, facts.deployment, facts.call_id);
+    named(&mut headers, facts.deployment, facts.captured, facts.call_id);
     let put = |headers: &mut HeaderMap, name: &'static str, value: HeaderValue| {
         headers.insert(HeaderName::from_static(name), value);
     };
@@ -57,11 +59,12 @@ pub(crate) fn refused(headers: &mut HeaderMap, call_id: &HeaderValue) {
 pub(crate) fn failed(
     headers: &mut HeaderMap,
     deployment: &Deployment,
+    captured: Option<&str>,
     call_id: &HeaderValue,
     limit: Duration,
     upstream: Option<&HeaderMap>,
 ) {
-    named(headers, deployment, call_id);
+    named(headers, deployment, captured, call_id);
     headers.insert(
         HeaderName::from_static("x-litellm-timeout"),
         header_value(&format!("{:?}", limit.as_secs_f64())),
@@ -78,10 +81,13 @@ pub(crate) fn stream(headers: &mut HeaderMap) {
     headers.insert(HeaderName::from_static("x-accel-buffering"), HeaderValue::from_static("no"));
 }
 
-fn named(headers: &mut HeaderMap, deployment: &Deployment, call_id: &HeaderValue) {
+fn named(headers: &mut HeaderMap, deployment: &Deployment, captured: Option<&str>, call_id: &HeaderValue) {
+    let model =
+        captured.map(|captured| header_value(&deployment.target.full_model.replacen('*', captured, 1)));
+    let model = model.unwrap_or_else(|| deployment.names.model.clone());
     headers.insert(HeaderName::from_static("x-litellm-call-id"), call_id.clone());
     headers.insert(HeaderName::from_static("x-litellm-model-id"), deployment.names.id.clone());
-    headers.insert(HeaderName::from_static("x-litellm-model-name"), deployment.names.model.clone());
+    headers.insert(HeaderName::from_static("x-litellm-model-name"), model);
 }
 
 /// How many attempts there were, and why other candidates did not serve.

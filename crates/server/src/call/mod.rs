@@ -23,7 +23,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use haleway_health::{Generation, Timestamp, TrialLease};
 use haleway_providers::Operation;
-use haleway_routing::{self as routing, CallPlan, Facts, GiveUp, Resolution, Step, Strategy, View};
+use haleway_routing::{self as routing, CallPlan, Facts, GiveUp, Health as _, Resolution, Step, Strategy, View};
 use haleway_wire::Envelope;
 use http::header::CONTENT_TYPE;
 use http::{HeaderMap, HeaderValue, Request, Response, StatusCode};
@@ -149,7 +149,7 @@ impl Session<'_> {
         let mut last: Option<LastFailure> = None;
         let mut failure = None;
         loop {
-            let (step, generation, trial) = match self.next(&mut plan, failure.take().as_ref(), &mut trail) {
+            let (step, mut generation, trial) = match self.next(&mut plan, failure.take().as_ref(), &mut trail) {
                 Next::Try { attempt, generation, trial } => (attempt, generation, trial),
                 Next::TrialTaken => continue,
                 Next::Wait(until) => {
@@ -160,6 +160,10 @@ impl Session<'_> {
             };
             if !step.wait.is_zero() {
                 tokio::time::sleep(step.wait).await;
+                match self.still_open(&step) {
+                    Some(now) => generation = now,
+                    None => continue,
+                }
             }
             let Some(deployment) = self.live.deployment(step.slot) else {
                 return Err(ApiError::internal("the chosen deployment is no longer there"));
@@ -240,6 +244,14 @@ impl Session<'_> {
         }
     }
 
+    /// Health may have moved during a wait: the generation that evidence must carry now; `None` when the target has gone
+    /// further out and the plan must look anew.
+    fn still_open(&self, step: &routing::Attempt) -> Option<Generation> {
+        let snapshot = self.gateway.hub.snapshot();
+        let rank = self.live.health_view(&snapshot).admission(step.slot).rank;
+        (rank <= step.rank).then(|| snapshot.generation(step.slot))
+    }
+
     async fn attempt(
         &self,
         deployment: &Arc<Deployment>,
@@ -248,7 +260,7 @@ impl Session<'_> {
         plan: &CallPlan<'_>,
     ) -> Ended {
         let left = self.limits.caller.map(|limit| (self.began + limit).since(self.gateway.clock.now()));
-        let captured = deployment.target.wildcard.then(|| self.captured(plan)).flatten();
+        let captured = self.captured(deployment, plan);
         let ask = Ask {
             operation: self.operation,
             envelope: self.envelope,
@@ -261,8 +273,11 @@ impl Session<'_> {
         attempt::run(attempt, &ask).await
     }
 
-    /// What the wildcard of the present group took from the name that is served.
-    fn captured(&self, plan: &CallPlan<'_>) -> Option<String> {
+    /// What the wildcard of a deployment in the present group took from the name that is served.
+    fn captured(&self, deployment: &Deployment, plan: &CallPlan<'_>) -> Option<String> {
+        if !deployment.target.wildcard {
+            return None;
+        }
         self.live.table.resolve(plan.model()).ok()?.captures.substitute("*")
     }
 
@@ -306,8 +321,10 @@ impl Session<'_> {
         upstream: &HeaderMap,
     ) -> HeaderMap {
         let total = self.gateway.clock.now().since(self.began);
+        let captured = self.captured(deployment, plan);
         let facts = headers::Served {
             deployment,
+            captured: captured.as_deref(),
             call_id: self.call_id,
             model_group: plan.model(),
             retries: trail.failures_in(&deployment.model.name),
@@ -333,7 +350,9 @@ impl Session<'_> {
         let headers = error.headers_mut();
         if let Some(LastFailure { failed, deployment }) = last {
             let limit = deployment.limits(self.stream, self.limits, None).stated();
-            headers::failed(headers, deployment, self.call_id, limit, failed.headers.as_deref());
+            let captured = self.captured(deployment, plan);
+            let upstream = failed.headers.as_deref();
+            headers::failed(headers, deployment, captured.as_deref(), self.call_id, limit, upstream);
         }
         headers::route(headers, trail.failures(), trail.text());
         error

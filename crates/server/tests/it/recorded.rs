@@ -1,6 +1,8 @@
 //! What a LiteLLM 1.110.2 proxy answered, asked again: status, `type`, `code` and headers are as recorded, but for the
 //! differences that are meant and listed here.
 
+use std::collections::BTreeMap;
+
 use haleway_testkit::{Answer, Behaviour, Script, World};
 use http::Method;
 use serde::Deserialize;
@@ -21,13 +23,19 @@ struct Recorded {
     anthropic: bool,
     upstream_calls: Option<u64>,
     headers: Vec<String>,
+    /// Headers whose values were the same in every run.
+    #[serde(default)]
+    values: BTreeMap<String, String>,
+    /// The members of a successful body.
+    #[serde(default)]
+    members: Vec<String>,
 }
 
 #[derive(Debug, Deserialize)]
 struct Request {
     method: String,
     path: String,
-    headers: std::collections::BTreeMap<String, String>,
+    headers: BTreeMap<String, String>,
     body: Option<String>,
 }
 
@@ -108,7 +116,7 @@ fn expected(recorded: &Recorded) -> (u16, Option<(String, String)>) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn errors_are_as_recorded() {
+async fn answers_are_as_recorded() {
     let all: Vec<Recorded> = serde_json::from_str(include_str!("../fixtures/recorded.json")).unwrap();
     assert!(MEANT.iter().all(|meant| all.iter().any(|recorded| recorded.name == meant.0)));
     let mut faults = Vec::new();
@@ -155,6 +163,16 @@ async fn errors_are_as_recorded() {
             let missing: Vec<_> = recorded.headers.iter().filter(lacks).collect();
             if !missing.is_empty() {
                 wrong("headers lack", &missing, &recorded.headers);
+            }
+            for (name, value) in recorded.values.iter().filter(|(name, _)| !absent(name, local)) {
+                if answer.header(name) != value {
+                    wrong(name, &answer.header(name), value);
+                }
+            }
+            let lacks = |name: &&String| answer.json().get(name.as_str()).is_none();
+            let missing: Vec<_> = recorded.members.iter().filter(lacks).collect();
+            if !missing.is_empty() {
+                wrong("the body lacks", &missing, &recorded.members);
             }
         }
     }
