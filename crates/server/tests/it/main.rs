@@ -1,9 +1,18 @@
 //! The whole gateway against mock providers, on the paused clock.
 
+#[cfg(test)]
 mod files;
+#[cfg(test)]
 mod harness;
+#[cfg(test)]
+mod input;
+#[cfg(test)]
 mod page;
+#[cfg(test)]
 mod probes;
+#[cfg(test)]
 mod recorded;
+#[cfg(test)]
 mod routing;
+#[cfg(test)]
 mod seeds;
