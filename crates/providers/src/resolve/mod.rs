@@ -118,7 +118,7 @@ impl Plan<'_> {
         let provider = self.name.provider;
         let endpoint = match (provider.wire, operation) {
             (Wire::Anthropic, Operation::Chat | Operation::Messages) => provider.endpoint(Mode::Chat)?,
-            (Wire::Anthropic, _) => return None,
+            (Wire::Anthropic, _) | (Wire::Cohere, Operation::Completions) => return None,
             (Wire::Bedrock, Operation::Moderations | Operation::Responses) => return None,
             (Wire::OpenAi, Operation::Moderations) => return self.moderations(),
             (Wire::OpenAi, Operation::Messages) | (_, Operation::Moderations) => return None,

@@ -5,6 +5,7 @@ mod anthropic;
 pub(crate) mod azure;
 mod bedrock;
 mod chat;
+mod cohere;
 mod gemini;
 mod members;
 mod openai;
@@ -40,12 +41,12 @@ pub(crate) const fn spoken(wire: Wire) -> bool {
         | Wire::Azure
         | Wire::Anthropic
         | Wire::Bedrock
+        | Wire::Cohere
         | Wire::Gemini
         | Wire::Rerank
         | Wire::VoyageRerank
         | Wire::NimRerank => true,
-        Wire::Cohere
-        | Wire::Ollama
+        Wire::Ollama
         | Wire::Tei
         | Wire::Watsonx
         | Wire::Replicate
@@ -65,11 +66,11 @@ pub(crate) fn encode(wire: Wire, encode: &Encode<'_>) -> Result<Encoded, Refusal
         Wire::OpenAi | Wire::Azure | Wire::Rerank => Ok(openai::encode(encode)),
         Wire::Anthropic => anthropic::encode(encode),
         Wire::Bedrock => bedrock::encode(encode),
+        Wire::Cohere => cohere::encode(encode),
         Wire::Gemini => gemini::encode(encode),
         Wire::VoyageRerank => rerank::voyage(encode),
         Wire::NimRerank => rerank::nim(encode),
-        Wire::Cohere
-        | Wire::Ollama
+        Wire::Ollama
         | Wire::Tei
         | Wire::Watsonx
         | Wire::Replicate
@@ -89,6 +90,7 @@ pub(crate) fn reply(wire: Wire, operation: Operation, created: u64) -> Reply {
         (Wire::Anthropic, Operation::Messages) => Reply::Passthrough,
         (Wire::Anthropic, _) => Reply::Translated(anthropic::translator(created)),
         (Wire::Bedrock, _) => Reply::Translated(bedrock::translator(operation, created)),
+        (Wire::Cohere, _) => Reply::Translated(cohere::translator(operation, created)),
         (Wire::Gemini, _) => Reply::Translated(gemini::translator(operation, created)),
         (Wire::VoyageRerank | Wire::NimRerank, _) => Reply::Translated(rerank::translator(wire)),
         (_, _) => Reply::Passthrough,

@@ -52,6 +52,7 @@ fn a12_the_named_model_strings_agree() {
         "anthropic/claude-haiku-4-5",
         "groq/openai/x",
         "gemini/gemini-2.5-flash",
+        "cohere_chat/command-a-03-2025",
         "bedrock/us-west-2/anthropic.claude-3-haiku-20240307-v1:0",
         "bedrock/global.amazon.titan-embed-text-v2:0",
         "bedrock/arn:aws:bedrock:us-west-2::foundation-model/amazon.rerank-v1:0",

@@ -11,6 +11,8 @@ mod bedrock;
 #[cfg(test)]
 mod calls;
 #[cfg(test)]
+mod cohere;
+#[cfg(test)]
 mod common;
 #[cfg(test)]
 mod gemini;
