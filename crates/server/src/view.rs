@@ -44,12 +44,19 @@ impl routing::Health for HealthView<'_> {
             (_, health::State::Budget) => Class::Billing.as_str(),
             (_, health::State::AdminDown | health::State::Draining) => "operator",
             (health::Tier::ProbeFailed, _) => "probe_failed",
-            (health::Tier::Held, _) => "held",
+            (health::Tier::Held, state) if state.eligible() => "held",
             (_, health::State::Trial) => "trial",
-            (health::Tier::Cooling | health::Tier::Never, _) => "cooldown",
+            (health::Tier::Held | health::Tier::Cooling | health::Tier::Never, _) => "cooldown",
             (health::Tier::In, _) => "in",
         };
-        Why { code, cause, status: 0, until: verdict.held_until.max(verdict.until) }
+        // The one class that always has the same status, and the one that callers look for.
+        let limited = verdict.cause.and_then(health::Cause::class) == Some(Class::RateLimit);
+        Why {
+            code,
+            cause,
+            status: if limited { 429 } else { 0 },
+            until: verdict.held_until.max(verdict.until),
+        }
     }
 }
 

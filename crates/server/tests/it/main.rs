@@ -1,6 +1,8 @@
 //! The whole gateway against mock providers, on the paused clock.
 
 #[cfg(test)]
+mod failover;
+#[cfg(test)]
 mod files;
 #[cfg(test)]
 mod harness;
