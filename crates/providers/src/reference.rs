@@ -32,6 +32,19 @@ provider's wire; a deployment of one that it does not speak is refused when the 
 ";
 
 const BETWEEN: &str = "
+## AWS
+
+A Bedrock deployment calls as the first of: its `api_key` (a Bedrock API key), its `aws_access_key_id` and
+`aws_secret_access_key` (with `aws_session_token` for temporary ones), `AWS_BEARER_TOKEN_BEDROCK`,
+`AWS_ACCESS_KEY_ID` and `AWS_SECRET_ACCESS_KEY` (with `AWS_SESSION_TOKEN`). Key pairs sign each request when it is
+sent. `aws_role_name`, `aws_profile_name` and `aws_web_identity_token` are refused by name, since the call would be
+made as somebody else; the metadata services of instances and containers are not asked.
+
+The region is the first of: the model string's (`bedrock/us-west-2/...`), its ARN's, `aws_region_name`,
+`AWS_REGION_NAME`, `AWS_REGION`, `AWS_DEFAULT_REGION`, `us-west-2`. `model_id` stands for the model on the wire.
+Chat goes through Converse, for `bedrock/invoke/` too. Images and files are sent as bytes: the gateway fetches no
+URL. Embeddings are served for Amazon Titan (one text per call) and Cohere, images for Stability, Nova Canvas and
+Titan, rankings by the agent runtime of the region.
 ## Paths
 
 Per mode, below the base; `*` marks a wire this version does not speak yet. `{root}` is the base without its path.

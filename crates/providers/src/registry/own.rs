@@ -132,7 +132,7 @@ pub(super) const HUGGINGFACE: Provider = Provider {
         at(
             Mode::Embedding,
             Method::Post,
-            "https://router.huggingface.co/hf-inference/pipeline/{task}/{model}",
+            "https://router.huggingface.co/hf-inference/pipeline/feature-extraction/{model}",
             Wire::Tei,
         ),
     ],

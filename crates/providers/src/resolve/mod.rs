@@ -37,11 +37,13 @@ pub fn resolve(source: &DeploymentSource<'_>) -> Result<Target, ResolveError> {
     if name.provider.auth == Auth::Aws {
         aws::place(&mut name, source);
     }
-    let (base, is_default) = base::find(&name, source)?;
+    let (mut base, is_default) = base::find(&name, source)?;
     let own_host = base.host == "api.openai.com" || base.host.ends_with(".api.openai.com");
     model::at_base(&mut name, own_host);
     let (mode, mode_origin) = mode(source, &name);
-    at_own_server(&mut name, mode, is_default);
+    if at_own_server(&mut name, mode, is_default) {
+        base = base.without_suffix("/v1").without_suffix("/embed").without_suffix("/rerank");
+    }
     if !wires::spoken(name.provider.wire) {
         return Err(not_supported(name.provider));
     }
@@ -218,14 +220,16 @@ fn mode(source: &DeploymentSource<'_>, name: &ModelName) -> (Mode, ModeOrigin) {
 }
 
 /// `huggingface/` with a base is a Text Embeddings Inference server when it embeds or ranks.
-fn at_own_server(name: &mut ModelName, mode: Mode, is_default: bool) {
+fn at_own_server(name: &mut ModelName, mode: Mode, is_default: bool) -> bool {
     if name.provider.id == "huggingface"
         && !is_default
         && matches!(mode, Mode::Embedding | Mode::Rerank)
         && let Some(tei) = provider("tei")
     {
         name.provider = tei;
+        return true;
     }
+    false
 }
 
 /// The names by which OpenAI's reasoning models are known. Elsewhere it is learnt from the provider's answer.

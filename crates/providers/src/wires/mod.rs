@@ -10,6 +10,7 @@ mod gemini;
 mod members;
 mod openai;
 mod rerank;
+mod tei;
 mod vectors;
 
 use haleway_wire::Envelope;
@@ -44,10 +45,10 @@ pub(crate) const fn spoken(wire: Wire) -> bool {
         | Wire::Cohere
         | Wire::Gemini
         | Wire::Rerank
+        | Wire::Tei
         | Wire::VoyageRerank
         | Wire::NimRerank => true,
         Wire::Ollama
-        | Wire::Tei
         | Wire::Watsonx
         | Wire::Replicate
         | Wire::Deepgram
@@ -68,10 +69,10 @@ pub(crate) fn encode(wire: Wire, encode: &Encode<'_>) -> Result<Encoded, Refusal
         Wire::Bedrock => bedrock::encode(encode),
         Wire::Cohere => cohere::encode(encode),
         Wire::Gemini => gemini::encode(encode),
+        Wire::Tei => tei::encode(encode),
         Wire::VoyageRerank => rerank::voyage(encode),
         Wire::NimRerank => rerank::nim(encode),
         Wire::Ollama
-        | Wire::Tei
         | Wire::Watsonx
         | Wire::Replicate
         | Wire::Deepgram
@@ -92,6 +93,7 @@ pub(crate) fn reply(wire: Wire, operation: Operation, created: u64) -> Reply {
         (Wire::Bedrock, _) => Reply::Translated(bedrock::translator(operation, created)),
         (Wire::Cohere, _) => Reply::Translated(cohere::translator(operation, created)),
         (Wire::Gemini, _) => Reply::Translated(gemini::translator(operation, created)),
+        (Wire::Tei, _) => Reply::Translated(tei::translator(operation)),
         (Wire::VoyageRerank | Wire::NimRerank, _) => Reply::Translated(rerank::translator(wire)),
         (_, _) => Reply::Passthrough,
     }

@@ -26,3 +26,5 @@ mod probes;
 mod reference;
 #[cfg(test)]
 mod resolution;
+#[cfg(test)]
+mod tei;
