@@ -1,9 +1,10 @@
-//! The events of a stream, however the provider frames them: server-sent events, or the frames of an AWS event
-//! stream, which become events of the same kind.
+//! The events of a stream, however the provider frames them: server-sent events, the frames of an AWS event
+//! stream, or lines of JSON. All become events of the same kind.
 
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use haleway_wire::eventstream::{self, Frame, FrameError, Kind};
 use haleway_wire::sse::{self, Event, EventTooLarge};
+use memchr::memchr;
 use serde_json::json;
 
 use crate::Reply;
@@ -16,6 +17,8 @@ pub enum Framing {
     Sse,
     /// AWS event stream frames.
     AwsEventStream,
+    /// One JSON value per line (Ollama).
+    JsonLines,
 }
 
 impl Reply {
@@ -37,6 +40,7 @@ pub struct EventReader(Inner);
 enum Inner {
     Sse(sse::Decoder),
     Aws(eventstream::Decoder),
+    Lines(Lines),
 }
 
 /// The stream cannot be cut into events any further.
@@ -61,11 +65,12 @@ impl EventError {
 }
 
 impl EventReader {
-    /// A reader of events of up to [`sse::DEFAULT_LIMIT`] bytes; AWS frames have their own limit.
+    /// A reader of events (and lines) of up to [`sse::DEFAULT_LIMIT`] bytes; AWS frames have their own limit.
     pub fn new(framing: Framing) -> Self {
         Self(match framing {
             Framing::Sse => Inner::Sse(sse::Decoder::default()),
             Framing::AwsEventStream => Inner::Aws(eventstream::Decoder::default()),
+            Framing::JsonLines => Inner::Lines(Lines::default()),
         })
     }
 
@@ -74,6 +79,7 @@ impl EventReader {
         match &mut self.0 {
             Inner::Sse(decoder) => decoder.push(bytes),
             Inner::Aws(decoder) => decoder.push(bytes),
+            Inner::Lines(lines) => lines.buffer.extend_from_slice(bytes),
         }
     }
 
@@ -86,16 +92,45 @@ impl EventReader {
         match &mut self.0 {
             Inner::Sse(decoder) => Ok(decoder.next_event()?),
             Inner::Aws(decoder) => Ok(decoder.next_frame()?.map(event)),
+            Inner::Lines(lines) => Ok(lines.next_line()?),
         }
     }
 
-    /// What is left when the stream has ended: the last event if its blank line is missing. A frame that was cut
-    /// off is no event.
+    /// What is left when the stream has ended: the last event if its blank line (or its line end) is missing. A frame
+    /// that was cut off is no event.
     pub fn finish(&mut self) -> Option<Event> {
         match &mut self.0 {
             Inner::Sse(decoder) => decoder.finish(),
             Inner::Aws(_) => None,
+            Inner::Lines(lines) => (!lines.buffer.is_empty()).then(|| lines.cut(lines.buffer.len())),
         }
+    }
+}
+
+/// Cuts a stream into lines.
+#[derive(Debug, Default)]
+struct Lines {
+    buffer: BytesMut,
+    /// Bytes that are known to hold no line end.
+    scanned: usize,
+}
+
+impl Lines {
+    fn next_line(&mut self) -> Result<Option<Event>, EventTooLarge> {
+        let found = self.buffer.get(self.scanned..).and_then(|rest| memchr(b'\n', rest));
+        let end = found.map_or(self.buffer.len(), |found| self.scanned + found);
+        if end > sse::DEFAULT_LIMIT {
+            return Err(EventTooLarge { limit: sse::DEFAULT_LIMIT });
+        }
+        self.scanned = end;
+        Ok(found.map(|_| self.cut(end + 1)))
+    }
+
+    fn cut(&mut self, length: usize) -> Event {
+        let raw = self.buffer.split_to(length).freeze();
+        self.scanned = 0;
+        let data = raw.slice_ref(raw.trim_ascii());
+        Event { raw, event: None, data }
     }
 }
 

@@ -32,7 +32,9 @@ pub(super) fn is_stream(headers: &HeaderMap, body: &[u8]) -> bool {
     let by_type =
         headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).is_some_and(|value| {
             let value = value.to_ascii_lowercase();
-            value.starts_with("text/event-stream") || value.starts_with("application/vnd.amazon.eventstream")
+            ["text/event-stream", "application/vnd.amazon.eventstream", "application/x-ndjson"]
+                .iter()
+                .any(|kind| value.starts_with(kind))
         });
     let start = body.trim_ascii_start();
     by_type || start.starts_with(b"data:") || start.starts_with(b"event:")

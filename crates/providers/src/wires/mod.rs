@@ -8,9 +8,9 @@ mod chat;
 mod cohere;
 mod gemini;
 mod members;
+mod ollama;
 mod openai;
 mod rerank;
-mod tei;
 mod vectors;
 
 use haleway_wire::Envelope;
@@ -44,11 +44,12 @@ pub(crate) const fn spoken(wire: Wire) -> bool {
         | Wire::Bedrock
         | Wire::Cohere
         | Wire::Gemini
+        | Wire::Ollama
         | Wire::Rerank
         | Wire::Tei
         | Wire::VoyageRerank
         | Wire::NimRerank => true,
-        Wire::Ollama
+        Wire::Tei
         | Wire::Watsonx
         | Wire::Replicate
         | Wire::Deepgram
@@ -69,10 +70,10 @@ pub(crate) fn encode(wire: Wire, encode: &Encode<'_>) -> Result<Encoded, Refusal
         Wire::Bedrock => bedrock::encode(encode),
         Wire::Cohere => cohere::encode(encode),
         Wire::Gemini => gemini::encode(encode),
-        Wire::Tei => tei::encode(encode),
+        Wire::Ollama => ollama::encode(encode),
         Wire::VoyageRerank => rerank::voyage(encode),
         Wire::NimRerank => rerank::nim(encode),
-        Wire::Ollama
+        Wire::Tei
         | Wire::Watsonx
         | Wire::Replicate
         | Wire::Deepgram
@@ -93,7 +94,7 @@ pub(crate) fn reply(wire: Wire, operation: Operation, created: u64) -> Reply {
         (Wire::Bedrock, _) => Reply::Translated(bedrock::translator(operation, created)),
         (Wire::Cohere, _) => Reply::Translated(cohere::translator(operation, created)),
         (Wire::Gemini, _) => Reply::Translated(gemini::translator(operation, created)),
-        (Wire::Tei, _) => Reply::Translated(tei::translator(operation)),
+        (Wire::Ollama, _) => Reply::Translated(ollama::translator(operation, created)),
         (Wire::VoyageRerank | Wire::NimRerank, _) => Reply::Translated(rerank::translator(wire)),
         (_, _) => Reply::Passthrough,
     }

@@ -53,6 +53,7 @@ fn a12_the_named_model_strings_agree() {
         "groq/openai/x",
         "gemini/gemini-2.5-flash",
         "cohere_chat/command-a-03-2025",
+        "ollama_chat/llama3.2",
         "bedrock/us-west-2/anthropic.claude-3-haiku-20240307-v1:0",
         "bedrock/global.amazon.titan-embed-text-v2:0",
         "bedrock/arn:aws:bedrock:us-west-2::foundation-model/amazon.rerank-v1:0",
@@ -72,7 +73,7 @@ proptest! {
         prefix in prop::sample::select(vec![
             "openai", "azure", "hosted_vllm", "groq", "anthropic", "together_ai", "fireworks_ai", "openrouter", "azure_ai",
             "voyage", "jina_ai", "nvidia_nim", "mistral", "deepseek", "huggingface", "lm_studio", "azure/o_series",
-            "azure/responses", "openai/responses", "text-completion-openai", "custom_openai", "gemini", "cohere", "bedrock", "bedrock/us-west-2", "bedrock/eu-west-1/anthropic.claude", "bedrock/titan",
+            "azure/responses", "openai/responses", "text-completion-openai", "custom_openai", "gemini", "cohere", "ollama", "bedrock", "bedrock/us-west-2", "bedrock/eu-west-1/anthropic.claude", "bedrock/titan",
         ]),
         id in "[a-zA-Z0-9][a-zA-Z0-9._:@-]{0,12}(/[a-zA-Z0-9._:-]{1,8}){0,2}",
         base in prop::option::of(prop::sample::select(vec![

@@ -73,7 +73,7 @@ proptest! {
     #[test]
     fn any_answer_is_judged(body in answer(), status in 100_u16..600, mode in 0_usize..15, stream in proptest::prelude::any::<bool>()) {
         let mode = Mode::ALL[mode];
-        for model in ["openai/gpt-5", "anthropic/claude-haiku-4-5", "gemini/gemini-2.5-flash", "cohere/command-a", "bedrock/amazon.titan-x", "voyage/v"] {
+        for model in ["openai/gpt-5", "anthropic/claude-haiku-4-5", "gemini/gemini-2.5-flash", "cohere/command-a", "ollama/llama3", "bedrock/amazon.titan-x", "voyage/v"] {
             let target = any(model, Some("chat").filter(|_| !model.starts_with("voyage"))).unwrap();
             let mut memory = ProbeMemory { stream_only: stream, ..ProbeMemory::default() };
             if let Ok(probe) = target.probe(mode, &ProbeSettings::default(), &memory, 1) {
@@ -87,7 +87,7 @@ proptest! {
 
     #[test]
     fn any_event_is_a_step(events in prop::collection::vec(answer(), 0..6)) {
-        for model in ["anthropic/claude-haiku-4-5", "gemini/gemini-2.5-flash", "cohere/command-a", "bedrock/anthropic.claude-3-haiku"] {
+        for model in ["anthropic/claude-haiku-4-5", "gemini/gemini-2.5-flash", "cohere/command-a", "ollama/llama3", "bedrock/anthropic.claude-3-haiku"] {
             let target = any(model, None).unwrap();
             let request = br#"{"messages":[{"role":"user","content":"x"}],"response_format":{"type":"json_object"}}"#;
             let call = target.call(Operation::Chat, &Envelope::parse(request).unwrap(), None, CallOptions::default()).unwrap();

@@ -147,7 +147,7 @@ fn streamed(reader: Box<dyn Translator>, text: &str) -> (String, Step) {
     let mut reply = Reply::Translated(reader);
     let mut decoder = EventReader::new(reply.framing());
     match reply.framing() {
-        Framing::Sse => decoder.push(text.as_bytes()),
+        Framing::Sse | Framing::JsonLines => decoder.push(text.as_bytes()),
         Framing::AwsEventStream => decoder.push(&framed(text)),
     }
     let Reply::Translated(reader) = &mut reply else { panic!("not translated") };

@@ -19,6 +19,8 @@ mod gemini;
 #[cfg(test)]
 mod golden;
 #[cfg(test)]
+mod ollama;
+#[cfg(test)]
 mod probe_cases;
 #[cfg(test)]
 mod probes;
@@ -26,5 +28,3 @@ mod probes;
 mod reference;
 #[cfg(test)]
 mod resolution;
-#[cfg(test)]
-mod tei;

@@ -95,6 +95,10 @@ struct Delta<'a> {
 impl Reader {
     /// One event's chunks.
     pub(super) fn streamed(&mut self, data: &[u8], chunks: &mut Vec<Bytes>) -> Step {
+        // Comments say nothing.
+        if data.is_empty() {
+            return Step::More;
+        }
         let event: Event<'_> = match serde_json::from_slice(data) {
             Ok(event) => event,
             Err(error) => return Step::Malformed(error.to_string()),

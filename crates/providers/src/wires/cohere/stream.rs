@@ -35,15 +35,16 @@ struct Event {
 impl Reader {
     /// One event's chunks.
     pub(super) fn streamed(&mut self, data: &[u8], chunks: &mut Vec<Bytes>) -> Step {
+        // Comments say nothing, and neither does what follows the end.
+        if self.state.over || data.is_empty() {
+            return Step::More;
+        }
         let event: Event = match serde_json::from_slice(data) {
             Ok(event) => event,
             Err(error) => return Step::Malformed(error.to_string()),
         };
         if event.kind.is_empty() && event.message.is_some() {
             return Step::Failed(Bytes::copy_from_slice(data));
-        }
-        if self.state.over {
-            return Step::More;
         }
         if !self.state.chunks.begun() {
             let id = event.id.as_deref().unwrap_or("");

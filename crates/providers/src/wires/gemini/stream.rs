@@ -33,16 +33,16 @@ struct Choice {
 impl Reader {
     /// One event's chunks.
     pub(super) fn streamed(&mut self, data: &[u8], chunks: &mut Vec<Bytes>) -> Step {
+        // Google has no end mark: what follows the last finish reason says nothing more. Neither do comments.
+        if self.state.over || data.is_empty() {
+            return Step::More;
+        }
         let response = match Response::read(data) {
             Ok(response) => response,
             Err(error) => return Step::Malformed(error.0),
         };
         if response.error.is_some() {
             return Step::Failed(Bytes::copy_from_slice(data));
-        }
-        // Google has no end mark: what follows the last finish reason says nothing more.
-        if self.state.over {
-            return Step::More;
         }
         if !self.state.chunks.begun() {
             self.state.chunks.begin(&response.id(self.created), self.created, &response.model_version);
