@@ -11,6 +11,7 @@ mod members;
 mod ollama;
 mod openai;
 mod rerank;
+mod tei;
 mod vectors;
 
 use haleway_wire::Envelope;
@@ -49,8 +50,7 @@ pub(crate) const fn spoken(wire: Wire) -> bool {
         | Wire::Tei
         | Wire::VoyageRerank
         | Wire::NimRerank => true,
-        Wire::Tei
-        | Wire::Watsonx
+        Wire::Watsonx
         | Wire::Replicate
         | Wire::Deepgram
         | Wire::ElevenLabs
@@ -71,10 +71,10 @@ pub(crate) fn encode(wire: Wire, encode: &Encode<'_>) -> Result<Encoded, Refusal
         Wire::Cohere => cohere::encode(encode),
         Wire::Gemini => gemini::encode(encode),
         Wire::Ollama => ollama::encode(encode),
+        Wire::Tei => tei::encode(encode),
         Wire::VoyageRerank => rerank::voyage(encode),
         Wire::NimRerank => rerank::nim(encode),
-        Wire::Tei
-        | Wire::Watsonx
+        Wire::Watsonx
         | Wire::Replicate
         | Wire::Deepgram
         | Wire::ElevenLabs
@@ -95,6 +95,7 @@ pub(crate) fn reply(wire: Wire, operation: Operation, created: u64) -> Reply {
         (Wire::Cohere, _) => Reply::Translated(cohere::translator(operation, created)),
         (Wire::Gemini, _) => Reply::Translated(gemini::translator(operation, created)),
         (Wire::Ollama, _) => Reply::Translated(ollama::translator(operation, created)),
+        (Wire::Tei, _) => Reply::Translated(tei::translator(operation)),
         (Wire::VoyageRerank | Wire::NimRerank, _) => Reply::Translated(rerank::translator(wire)),
         (_, _) => Reply::Passthrough,
     }

@@ -28,3 +28,5 @@ mod probes;
 mod reference;
 #[cfg(test)]
 mod resolution;
+#[cfg(test)]
+mod tei;
