@@ -63,10 +63,22 @@ fn each_openai_like_provider_is_called_where_its_row_says() {
     assert!(seen >= 25, "{seen}");
 }
 
+/// A deployment's parameters and what they lead to: full name, id on the wire, URL of a chat call.
+type Lead = (Value, &'static str, &'static str, &'static str);
+
+fn lead_to(rows: impl IntoIterator<Item = Lead>) {
+    for (mut params, full, id, url_of_chat) in rows {
+        params["api_key"] = json!("sk-canary-1");
+        let target = at(params).unwrap();
+        assert_eq!((target.full_model.as_str(), target.wire_model.as_str()), (full, id));
+        assert_eq!(url(&target, Operation::Chat).as_deref(), Some(url_of_chat), "{full}");
+    }
+}
+
 #[test]
-fn model_strings_name_provider_id_and_place() {
+fn model_strings_name_provider_and_id() {
     let own = "http://own.example:8000/v1";
-    for (params, full, id, url_of_chat) in [
+    lead_to([
         (json!({"model": "gpt-4o"}), "openai/gpt-4o", "gpt-4o", "https://api.openai.com/v1/chat/completions"),
         (
             json!({"model": "openai/gpt-4o"}),
@@ -98,6 +110,12 @@ fn model_strings_name_provider_id_and_place() {
             "a/b",
             "http://own.example:8000/v1/chat/completions",
         ),
+    ]);
+}
+
+#[test]
+fn model_strings_name_the_place_too() {
+    lead_to([
         (
             json!({"model": "groq/openai/gpt-oss-20b"}),
             "groq/openai/gpt-oss-20b",
@@ -146,13 +164,7 @@ fn model_strings_name_provider_id_and_place() {
             "m",
             "https://bedrock-mantle.eu-west-1.api.aws/v1/chat/completions",
         ),
-    ] {
-        let mut params = params;
-        params["api_key"] = json!("sk-canary-1");
-        let target = at(params).unwrap();
-        assert_eq!((target.full_model.as_str(), target.wire_model.as_str()), (full, id));
-        assert_eq!(url(&target, Operation::Chat).as_deref(), Some(url_of_chat), "{full}");
-    }
+    ]);
 }
 
 #[test]
