@@ -17,13 +17,16 @@ pub(crate) mod stream;
 mod suspicion;
 mod trail;
 
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use haleway_health::{Generation, Timestamp, TrialLease};
 use haleway_providers::Operation;
-use haleway_routing::{self as routing, CallPlan, Facts, GiveUp, Health as _, Resolution, Step, Strategy, View};
+use haleway_routing::{
+    self as routing, CallPlan, Facts, GiveUp, Health as _, Resolution, Step, Strategy, View,
+};
 use haleway_wire::Envelope;
 use http::header::CONTENT_TYPE;
 use http::{HeaderMap, HeaderValue, Request, Response, StatusCode};
@@ -80,9 +83,14 @@ where
     let began = gateway.clock.now();
     let live = gateway.live.load_full();
     let (head, body) = request.into_parts();
-    live.keys.admit(&head.headers)?;
-    let place = Place::take(gateway, &live)?;
-    let bytes = read::body(body, live.max_body).await?;
+    let place = match live.keys.admit(&head.headers).and_then(|_| Place::take(gateway, &live)) {
+        Ok(place) => place,
+        Err(refused) => {
+            read::discard(&head.headers, pin!(body)).await;
+            return Err(refused);
+        }
+    };
+    let bytes = read::body(&head.headers, body, live.max_body).await?;
     let envelope = read::envelope(&bytes)?;
     read::required(operation, &envelope)?;
     let model = read::model(&envelope, path_model)?;
@@ -149,15 +157,16 @@ impl Session<'_> {
         let mut last: Option<LastFailure> = None;
         let mut failure = None;
         loop {
-            let (step, mut generation, trial) = match self.next(&mut plan, failure.take().as_ref(), &mut trail) {
-                Next::Try { attempt, generation, trial } => (attempt, generation, trial),
-                Next::TrialTaken => continue,
-                Next::Wait(until) => {
-                    tokio::time::sleep_until(self.gateway.clock.instant(until)).await;
-                    continue;
-                }
-                Next::GiveUp(reason) => return Err(self.give_up(reason, last.as_ref(), &plan, &trail)),
-            };
+            let (step, mut generation, trial) =
+                match self.next(&mut plan, failure.take().as_ref(), &mut trail) {
+                    Next::Try { attempt, generation, trial } => (attempt, generation, trial),
+                    Next::TrialTaken => continue,
+                    Next::Wait(until) => {
+                        tokio::time::sleep_until(self.gateway.clock.instant(until)).await;
+                        continue;
+                    }
+                    Next::GiveUp(reason) => return Err(self.give_up(reason, last.as_ref(), &plan, &trail)),
+                };
             if !step.wait.is_zero() {
                 tokio::time::sleep(step.wait).await;
                 match self.still_open(&step) {

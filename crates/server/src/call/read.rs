@@ -2,33 +2,68 @@
 //! the router rather than of the model.
 
 use std::borrow::Cow;
+use std::pin::{Pin, pin};
 use std::time::Duration;
 
 use bytes::Bytes;
 use haleway_providers::Operation;
 use haleway_wire::{Envelope, EnvelopeErrorKind};
 use http::HeaderMap;
+use http::header::EXPECT;
 use http_body_util::{BodyExt, Limited};
 
 use crate::error::ApiError;
+
+/// As much of a refused body as is read on.
+const LINGER_BYTES: usize = 8 * 1024 * 1024;
+/// As long as a refused body is read on.
+const LINGER: Duration = Duration::from_secs(2);
 
 /// The whole body, at most `limit` bytes.
 ///
 /// # Errors
 /// 413 beyond the limit; 400 when the caller's connection broke.
-pub(crate) async fn body<B>(body: B, limit: usize) -> Result<Bytes, ApiError>
+pub(crate) async fn body<B>(headers: &HeaderMap, body: B, limit: usize) -> Result<Bytes, ApiError>
 where
     B: http_body::Body<Data = Bytes>,
     B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
 {
-    if body.size_hint().lower() > limit as u64 {
-        return Err(ApiError::too_large(limit));
+    let mut body = pin!(body);
+    if body.size_hint().lower() <= limit as u64 {
+        #[expect(clippy::disallowed_methods, reason = "the body is capped by Limited")]
+        match Limited::new(body.as_mut(), limit).collect().await {
+            Ok(collected) => return Ok(collected.to_bytes()),
+            Err(error) if error.is::<http_body_util::LengthLimitError>() => {}
+            Err(_) => {
+                let message = "The request body did not arrive whole.";
+                return Err(ApiError::invalid(message, Some("request_body")));
+            }
+        }
     }
-    #[expect(clippy::disallowed_methods, reason = "the body is capped by Limited")]
-    match Limited::new(body, limit).collect().await {
-        Ok(collected) => Ok(collected.to_bytes()),
-        Err(error) if error.is::<http_body_util::LengthLimitError>() => Err(ApiError::too_large(limit)),
-        Err(_) => Err(ApiError::invalid("The request body did not arrive whole.", Some("request_body"))),
+    discard(headers, body).await;
+    Err(ApiError::too_large(limit))
+}
+
+/// Reads a refused body on for a while: a caller that is still sending when the connection closes sees a broken pipe
+/// instead of the answer. One that asks before it sends (`Expect`) need not send at all.
+pub(crate) async fn discard<B>(headers: &HeaderMap, mut body: Pin<&mut B>)
+where
+    B: http_body::Body<Data = Bytes>,
+{
+    if headers.contains_key(EXPECT) {
+        return;
+    }
+    let all = async {
+        let mut read = 0;
+        while let Some(Ok(frame)) = body.frame().await {
+            read += frame.data_ref().map_or(0, Bytes::len);
+            if read > LINGER_BYTES {
+                break;
+            }
+        }
+    };
+    if tokio::time::timeout(LINGER, all).await.is_err() {
+        tracing::debug!("a refused caller was still sending");
     }
 }
 

@@ -73,7 +73,7 @@ impl Routes {
     {
         let limit = self.gateway.live.load().max_body;
         let (head, body) = request.into_parts();
-        let body = match call::read::body(body, limit).await {
+        let body = match call::read::body(&head.headers, body, limit).await {
             Ok(bytes) => axum::body::Body::from(bytes),
             Err(error) => return error.into_response(ErrorShape::OpenAi),
         };

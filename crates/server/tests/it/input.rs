@@ -1,10 +1,16 @@
 //! Bad input: told in LiteLLM's shape with a stable code, before anything is sent anywhere.
 
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
 use haleway_testkit::{Answer, World, Yaml};
 use http::Method;
 use serde_json::{Value, json};
 
-async fn post(world: &World, path: &str, body: impl Into<bytes::Bytes>) -> Answer {
+async fn post(world: &World, path: &str, body: impl Into<Bytes>) -> Answer {
     world.call(Method::POST, path, &[], body).await
 }
 
@@ -65,6 +71,55 @@ async fn a_body_beyond_the_limit_is_refused() {
     );
     assert_eq!(world.post("/v1/chat/completions", &padded(1024 * 1000)).await.status, 200);
     assert_eq!(world.requests("u1"), 1);
+}
+
+/// A body of so many megabytes that counts how many were read.
+struct Megabytes {
+    left: usize,
+    read: Arc<AtomicUsize>,
+}
+
+impl http_body::Body for Megabytes {
+    type Data = Bytes;
+    type Error = std::convert::Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+    ) -> Poll<Option<Result<http_body::Frame<Bytes>, Self::Error>>> {
+        if self.left == 0 {
+            return Poll::Ready(None);
+        }
+        self.left -= 1;
+        self.read.fetch_add(1, Ordering::Relaxed);
+        Poll::Ready(Some(Ok(http_body::Frame::data(Bytes::from(vec![b' '; 1024 * 1024])))))
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_refused_caller_is_read_on_so_that_it_sees_the_answer() {
+    let yaml = Yaml::b1()
+        .set("general_settings.master_key", "sk-master")
+        .set("general_settings.max_request_size_mb", 1);
+    let world = World::start(yaml).await;
+    for (key, expect, megabytes, status, consumed) in [
+        ("Bearer sk-wrong", false, 3, 401, 3..=3),
+        ("Bearer sk-master", false, 3, 413, 3..=3),
+        ("Bearer sk-wrong", false, 500, 401, 8..=10),
+        ("Bearer sk-master", false, 500, 413, 8..=12),
+        ("Bearer sk-wrong", true, 3, 401, 0..=0),
+    ] {
+        let read = Arc::new(AtomicUsize::new(0));
+        let body = Megabytes { left: megabytes, read: Arc::clone(&read) };
+        let mut request = http::Request::post("/v1/chat/completions").header("authorization", key);
+        if expect {
+            request = request.header("expect", "100-continue");
+        }
+        let answer = Answer::read(world.routes.answer(request.body(body).unwrap()).await).await;
+        assert_eq!(answer.status, status);
+        let read = read.load(Ordering::Relaxed);
+        assert!(consumed.contains(&read), "{status}: {read} of {megabytes}");
+    }
 }
 
 #[tokio::test(start_paused = true)]
