@@ -45,6 +45,22 @@ The region is the first of: the model string's (`bedrock/us-west-2/...`), its AR
 Chat goes through Converse, for `bedrock/invoke/` too. Images and files are sent as bytes: the gateway fetches no
 URL. Embeddings are served for Amazon Titan (one text per call) and Cohere, images for Stability, Nova Canvas and
 Titan, rankings by the agent runtime of the region.
+
+## Gemini, Cohere, Ollama
+
+Chat completions are translated both ways: tools, pictures, stop strings, response formats, `reasoning_effort`, usage,
+finish reasons and streams. A provider's own fields (`safety_settings`, `citation_options`, `num_ctx`, `keep_alive`)
+go where it reads them. A parameter that changes the answer and cannot be said is refused with its name, or left out
+under `drop_params`.
+
+- **gemini** takes pictures, sound and documents inline, and URLs only of Google's files and of YouTube. The signature
+  of a thought is in `tool_calls[].provider_specific_fields.thought_signature` and goes back from there. `vertex_ai`
+  needs a Google OAuth token and is not served yet; neither are images, video, speech and live sessions.
+- **cohere** answers with v2: `input_type` is `search_document` unless said otherwise; a named tool is the only one
+  offered; `return_documents` of a ranking is served by the gateway.
+- **ollama** is called by its own API for `ollama/` and `ollama_chat/`: `/api/chat` for chats, `/api/generate` for
+  completions. Pictures are sent as base64; the gateway fetches no URL. A probe asks for no thoughts.
+
 ## Paths
 
 Per mode, below the base; `*` marks a wire this version does not speak yet. `{root}` is the base without its path.

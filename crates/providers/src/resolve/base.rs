@@ -123,6 +123,15 @@ fn regular(provider: &Provider, base: Base) -> Base {
         }
         "anthropic" => base.without_suffix("/messages").without_suffix("/v1"),
         "azure" | "azure_ai" => base,
+        "gemini" if base.path().is_empty() && base.host == "generativelanguage.googleapis.com" => {
+            base.with("/v1beta")
+        }
+        "cohere" => {
+            ["/chat", "/embed", "/rerank", "/v2", "/v1"].iter().fold(base, |b, end| b.without_suffix(end))
+        }
+        "ollama" => ["/chat/completions", "/chat", "/generate", "/embeddings", "/embed", "/api", "/v1"]
+            .iter()
+            .fold(base, |base, end| base.without_suffix(end)),
         _ => base.without_suffix("/chat/completions").without_suffix("/embeddings"),
     }
 }

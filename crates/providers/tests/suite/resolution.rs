@@ -358,6 +358,32 @@ fn a_path_on_the_providers_own_platform_is_not_used_at_another_base() {
 }
 
 #[test]
+fn bases_that_name_an_endpoint_are_cut_to_what_the_paths_extend() {
+    for (model, base, expected) in [
+        ("ollama/x", "http://own.local:11434/", "http://own.local:11434/api/chat"),
+        ("ollama/x", "http://own.local:11434/api/generate", "http://own.local:11434/api/chat"),
+        ("ollama_chat/x", "http://own.local:11434/v1", "http://own.local:11434/api/chat"),
+        ("ollama_chat/x", "http://own.local/below/api/chat", "http://own.local/below/api/chat"),
+        ("cohere/x", "https://api.cohere.com/v2/chat", "https://api.cohere.com/v2/chat"),
+        ("cohere_chat/x", "https://own.example/v1", "https://own.example/v2/chat"),
+        (
+            "gemini/x",
+            "https://generativelanguage.googleapis.com",
+            "https://generativelanguage.googleapis.com/v1beta/models/x:generateContent",
+        ),
+        (
+            "gemini/x",
+            "https://generativelanguage.googleapis.com/v1",
+            "https://generativelanguage.googleapis.com/v1/models/x:generateContent",
+        ),
+        ("gemini/x", "https://own.example/google", "https://own.example/google/models/x:generateContent"),
+    ] {
+        let target = at(json!({"model": model, "api_base": base, "api_key": "k"})).unwrap();
+        assert_eq!(url(&target, Operation::Chat).as_deref(), Some(expected), "{base}");
+    }
+}
+
+#[test]
 fn keys_and_bases_come_from_the_environment_in_order() {
     let env = [
         ("TOGETHERAI_API_KEY", "third"),
