@@ -218,14 +218,18 @@ fn ask(model: &str, request: &Value, drop_params: bool) -> Result<Value, Refusal
     call.map(|call| body(&call))
 }
 
+fn user(content: Value) -> Value {
+    json!({"messages": [{"role": "user", "content": content}]})
+}
+
+fn with(key: &str, value: Value) -> Value {
+    let mut request = user(json!("x"));
+    request[key] = value;
+    request
+}
+
 #[test]
 fn d14_what_cannot_be_said_is_refused_at_once_with_its_place() {
-    let user = |content: Value| json!({"messages": [{"role": "user", "content": content}]});
-    let with = |key: &str, value: Value| {
-        let mut request = user(json!("x"));
-        request[key] = value;
-        request
-    };
     let called = json!({"messages": [
         {"role": "user", "content": "x"},
         {"role": "assistant", "tool_calls": [{"id": "a", "function": {"name": "f", "arguments": "{}"}}]},
@@ -296,6 +300,18 @@ fn d14_what_cannot_be_said_is_refused_at_once_with_its_place() {
         (HAIKU, with("max_tokens", json!("many")), invalid, "max_tokens"),
         (HAIKU, with("stop", json!(4)), invalid, "stop"),
         (HAIKU, with("response_format", json!({"type": "xml"})), invalid, "response_format"),
+    ] {
+        let refusal = ask(model, &request, false).unwrap_err();
+        let found = (refusal.status, refusal.code, refusal.param.as_deref());
+        assert_eq!(found, (400, code, Some(param)), "{request}");
+    }
+}
+
+#[test]
+fn d14_embeddings_images_and_rankings_are_refused_with_their_place() {
+    let (untranslatable, invalid) = ("untranslatable_request", "invalid_value");
+    let llama = "meta.llama3-70b-instruct-v1:0";
+    for (model, request, code, param) in [
         ("amazon.titan-embed-text-v2:0", json!({"input": ["a", "b"]}), untranslatable, "input"),
         ("cohere.embed-v4:0", json!({"input": [[1, 2]]}), untranslatable, "input"),
         (llama, json!({"input": "a"}), untranslatable, "model"),
