@@ -4,6 +4,7 @@
 //! skipped one says why (reports G08, H11). Without background checks LiteLLM probes on request; so does this page,
 //! bounded in number and time, and never a deployment that is not to be probed (report B02).
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,7 +12,7 @@ use axum::Json;
 use axum::extract::{Query, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
-use haleway_health::{Timestamp, Verdict};
+use haleway_health::{Slot, Timestamp, Verdict};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
@@ -58,13 +59,14 @@ pub(super) async fn health(
     if let (Some(id), true) = (&query.model_id, wanted.is_empty()) {
         return Ok(Detail(StatusCode::NOT_FOUND, format!("Model with ID {id} not found")).into_response());
     }
+    let mut unreached = HashSet::new();
     if !live.config.general.background_health_checks || query.model_id.is_some() && !is_probed(&wanted) {
-        check_now(&gateway, &live, &wanted, &query).await;
+        unreached = check_now(&gateway, &live, &wanted, &query).await;
     }
     let now = gateway.clock.now();
     let mut lists = Lists::default();
     for deployment in &wanted {
-        lists.add(&gateway, &live, deployment, now);
+        lists.add(&gateway, &live, deployment, now, unreached.contains(&deployment.slot));
     }
     let status = if query.is_targeted() && lists.healthy.is_empty() {
         StatusCode::SERVICE_UNAVAILABLE
@@ -78,12 +80,18 @@ fn is_probed(wanted: &[Arc<Deployment>]) -> bool {
     wanted.iter().all(|deployment| deployment.model.probe.is_some())
 }
 
-/// Probes what was asked for, at most so many at once and for so long.
-async fn check_now(gateway: &Arc<Gateway>, live: &Live, wanted: &[Arc<Deployment>], query: &HealthQuery) {
+/// Probes what was asked for, at most so many at once and for so long. Answers which ones time did not suffice for.
+async fn check_now(
+    gateway: &Arc<Gateway>,
+    live: &Live,
+    wanted: &[Arc<Deployment>],
+    query: &HealthQuery,
+) -> HashSet<Slot> {
     let named = query.model_id.is_some();
     let places =
         Arc::new(tokio::sync::Semaphore::new(live.config.haleway.limits.concurrency.max(1) as usize));
     let mut probes = tokio::task::JoinSet::new();
+    let mut unreached = HashSet::new();
     for deployment in wanted {
         let info = &deployment.model.info;
         if !named
@@ -93,18 +101,27 @@ async fn check_now(gateway: &Arc<Gateway>, live: &Live, wanted: &[Arc<Deployment
         }
         let (gateway, deployment, places) =
             (Arc::clone(gateway), Arc::clone(deployment), Arc::clone(&places));
+        unreached.insert(deployment.slot);
         probes.spawn(async move {
             let _place = places.acquire_owned().await;
             let ended = prober::probe_now(&gateway, &deployment).await;
             if let OnDemand::Impossible(cannot) = ended {
                 tracing::info!(deployment = %deployment.id(), reason = cannot.code, "cannot be probed: {cannot}");
             }
+            deployment.slot
         });
     }
-    let all = async { while probes.join_next().await.is_some() {} };
+    let all = async {
+        while let Some(ended) = probes.join_next().await {
+            if let Ok(slot) = ended {
+                unreached.remove(&slot);
+            }
+        }
+    };
     if tokio::time::timeout(LIVE_DEADLINE, all).await.is_err() {
         tracing::warn!("a live check of everything took too long; the rest keeps its last verdict");
     }
+    unreached
 }
 
 /// Where each deployment goes.
@@ -117,7 +134,14 @@ struct Lists {
 }
 
 impl Lists {
-    fn add(&mut self, gateway: &Gateway, live: &Live, deployment: &Deployment, now: Timestamp) {
+    fn add(
+        &mut self,
+        gateway: &Gateway,
+        live: &Live,
+        deployment: &Deployment,
+        now: Timestamp,
+        unreached: bool,
+    ) {
         let verdict = gateway.hub.snapshot().verdict(deployment.slot);
         let report = gateway.reports.latest(deployment.slot);
         let mut row = Map::new();
@@ -128,8 +152,10 @@ impl Lists {
         }
         age(&mut row, &verdict, report.as_ref(), now);
         row.insert("state".to_owned(), verdict.state.as_str().into());
-        let place = place(deployment, &verdict, report.as_ref());
-        match place {
+        if unreached {
+            row.insert("live_check".to_owned(), "out_of_time".into());
+        }
+        match place(deployment, &verdict, report.as_ref()) {
             Place::Healthy => self.healthy.push(row.into()),
             Place::Unhealthy => {
                 wrong(gateway, deployment, report.as_ref(), now, &mut row);
@@ -137,6 +163,10 @@ impl Lists {
             }
             Place::Unknown(reason) => {
                 row.insert("reason".to_owned(), reason.into());
+                self.unknown.push(row.into());
+            }
+            Place::Skipped(_) if unreached => {
+                row.insert("reason".to_owned(), "live_check_out_of_time".into());
                 self.unknown.push(row.into());
             }
             Place::Skipped(reason) => {

@@ -108,7 +108,7 @@ impl Bed {
         let first = mock.listen(free, "u1").await.unwrap();
         let second = mock.listen(free, "u2").await.unwrap();
         match (case.provider)(kind) {
-            Provider::Does(script) => mock.script("u1", script),
+            Provider::Does(script) => mock.script("u1", *script),
             Provider::Refuses => first.close().await,
         }
         let yaml = case

@@ -15,7 +15,7 @@ const LONG: Duration = Duration::from_secs(600);
 
 /// What the first provider does.
 pub(crate) enum Provider {
-    Does(Script),
+    Does(Box<Script>),
     /// Nobody listens there.
     Refuses,
 }
@@ -142,7 +142,7 @@ const fn case(name: &'static str, provider: fn(Kind) -> Provider, row: Row) -> C
 }
 
 fn does(script: impl Into<Script>) -> Provider {
-    Provider::Does(script.into())
+    Provider::Does(Box::new(script.into()))
 }
 
 /// As the first event of a stream, or as the body of a success.

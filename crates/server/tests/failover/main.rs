@@ -4,8 +4,11 @@
 //! fallback group. What they must get is data in [`cases`]; `docs/failover.md` shows the same table and is compared
 //! with what was measured. Times are printed, not compared: only that a deadline was waited for where one must be.
 
+#[cfg(test)]
 mod bed;
+#[cfg(test)]
 mod cases;
+#[cfg(test)]
 mod table;
 
 use futures_util::future::join_all;

@@ -62,6 +62,31 @@ async fn d11_a_stream_that_says_nothing_is_a_failure_and_is_failed_over() {
     }
 }
 
+/// An opening event, a ping, an empty delta: until something is said, another deployment may still serve the call.
+#[tokio::test(start_paused = true)]
+async fn d11_an_error_after_lifecycle_events_is_failed_over_on_every_wire() {
+    for (model, path, prompt, opening, end) in [
+        ("openai/stub", "/v1/chat/completions", "messages", 1, "[DONE]"),
+        ("openai/stub", "/v1/responses", "input", 2, "response.completed"),
+        ("anthropic/stub", "/v1/messages", "messages", 3, "message_stop"),
+    ] {
+        let yaml = Yaml::b2f().set("d1.litellm_params.model", model).set("d2.litellm_params.model", model);
+        let error = Behaviour::error_event(opening, 529);
+        let world = World::of(yaml).with_script("u1", error).start().await;
+        let body = json!({
+            "model": "g",
+            "stream": true,
+            "max_tokens": 50,
+            prompt: [{"role": "user", "content": "How are you?"}],
+        });
+        let answer = world.post(path, &body).await;
+        assert_eq!((answer.status, answer.deployment(), attempts(&answer)), (200, "d2", 2), "{path}");
+        assert!(answer.text().contains(end), "{path}: {}", answer.text());
+        assert!(!answer.text().contains("overloaded"), "{path}: {}", answer.text());
+        assert_eq!(world.mock.counts("u1").statuses[&200], 1, "{path}: the error came inside a 200");
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn d19_long_thinking_is_not_failing_and_each_limit_has_its_reason() {
     let yaml = Yaml::b2f()
@@ -374,6 +399,30 @@ async fn g13_the_health_page_does_not_wait_for_the_slowest() {
     let (answer, took, _world) = page(world).await;
     assert!(took < Duration::from_millis(50), "from state: {took:?}");
     assert_eq!(answer.status, 200);
+}
+
+#[tokio::test(start_paused = true)]
+async fn g13_a_live_check_has_a_deadline_and_says_what_it_did_not_reach() {
+    let mut yaml = Yaml::new();
+    for number in 0..40 {
+        let id = format!("d{number}");
+        yaml = yaml
+            .deployment("g", &id)
+            .set(&format!("{id}.litellm_params.api_base"), "http://u1/v1")
+            .set(&format!("{id}.model_info.health_check_timeout"), 60);
+    }
+    let world = World::of(yaml).with_script("u1", Behaviour::hang()).start().await;
+    let began = Instant::now();
+    let json = world.get("/health").await.json();
+    assert_eq!(Instant::now().duration_since(began), Duration::from_secs(65));
+    assert_eq!((&json["healthy_count"], &json["unhealthy_count"]), (&json!(0), &json!(16)), "{json}");
+    assert_eq!(json["unknown_count"], 24);
+    for row in json["unknown_endpoints"].as_array().unwrap() {
+        assert_eq!(
+            (&row["live_check"], &row["reason"]),
+            (&json!("out_of_time"), &json!("live_check_out_of_time"))
+        );
+    }
 }
 
 #[tokio::test(start_paused = true)]
