@@ -157,6 +157,8 @@ impl StreamReader {
                 }
                 self.note(&inspect_event(self.kind, &event.data), &event.data)
             }
+            // A comment keeps the connection alive and says nothing on any wire.
+            Shape::Translated { .. } if event.is_blank() => Ok(false),
             Shape::Translated { translator, chunks } => {
                 chunks.clear();
                 let step = translator.event(event.name(), &event.data, chunks);
