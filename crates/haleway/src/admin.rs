@@ -50,7 +50,10 @@ impl Admin {
                 });
             })
             .context("the administrative thread cannot be started")?;
-        bound.recv().map_err(|_| anyhow!("the administrative thread ended"))?.context("haleway.admin_listen")?;
+        bound
+            .recv()
+            .map_err(|_| anyhow!("the administrative thread ended"))?
+            .context("haleway.admin_listen")?;
         tracing::info!(%addr, "health and administration");
         Ok(Self { stop, thread })
     }

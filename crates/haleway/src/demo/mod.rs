@@ -16,7 +16,9 @@ use haleway_server::serve::bind;
 
 use crate::cli::DemoArgs;
 use crate::output;
-use crate::serve::{gateway, init_logs, install_crypto, load_or_refuse, run_gateway, runtime, wait_for_signal};
+use crate::serve::{
+    gateway, init_logs, install_crypto, load_or_refuse, run_gateway, runtime, wait_for_signal,
+};
 
 /// The key that the demo's gateway asks for.
 const MASTER_KEY: &str = "sk-demo";

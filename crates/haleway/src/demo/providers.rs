@@ -22,14 +22,56 @@ pub(super) struct Simulated {
 /// All of them.
 pub(super) const ALL: [Simulated; 9] = [
     Simulated { id: "chat-steady", group: "chat", character: "always fine", mode: "chat", script: steady },
-    Simulated { id: "chat-flapping", group: "chat", character: "20 s up, 15 s down (500)", mode: "chat", script: flapping },
-    Simulated { id: "chat-dead-key", group: "chat", character: "its API key was revoked (401)", mode: "chat", script: dead_key },
-    Simulated { id: "chat-limited", group: "chat", character: "rate-limited half of the time (429)", mode: "chat", script: limited },
-    Simulated { id: "fast-slow", group: "fast", character: "answers after 1.5 s", mode: "chat", script: slow },
-    Simulated { id: "fast-hanging", group: "fast", character: "accepts and never answers", mode: "chat", script: hanging },
+    Simulated {
+        id: "chat-flapping",
+        group: "chat",
+        character: "20 s up, 15 s down (500)",
+        mode: "chat",
+        script: flapping,
+    },
+    Simulated {
+        id: "chat-dead-key",
+        group: "chat",
+        character: "its API key was revoked (401)",
+        mode: "chat",
+        script: dead_key,
+    },
+    Simulated {
+        id: "chat-limited",
+        group: "chat",
+        character: "rate-limited half of the time (429)",
+        mode: "chat",
+        script: limited,
+    },
+    Simulated {
+        id: "fast-slow",
+        group: "fast",
+        character: "answers after 1.5 s",
+        mode: "chat",
+        script: slow,
+    },
+    Simulated {
+        id: "fast-hanging",
+        group: "fast",
+        character: "accepts and never answers",
+        mode: "chat",
+        script: hanging,
+    },
     Simulated { id: "fast-steady", group: "fast", character: "always fine", mode: "chat", script: steady },
-    Simulated { id: "embed-steady", group: "embed", character: "always fine", mode: "embedding", script: steady },
-    Simulated { id: "embed-outage", group: "embed", character: "out for 25 s of every minute (503)", mode: "embedding", script: outage },
+    Simulated {
+        id: "embed-steady",
+        group: "embed",
+        character: "always fine",
+        mode: "embedding",
+        script: steady,
+    },
+    Simulated {
+        id: "embed-outage",
+        group: "embed",
+        character: "out for 25 s of every minute (503)",
+        mode: "embedding",
+        script: outage,
+    },
 ];
 
 fn steady() -> Script {

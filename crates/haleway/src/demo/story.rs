@@ -17,7 +17,8 @@ const LOOK_EVERY: Duration = Duration::from_millis(200);
 
 /// What is said first.
 pub(super) fn opening(addr: SocketAddr, config: &Path) -> String {
-    let mut text = format!("Haleway serves on http://{addr} (key {MASTER_KEY}), in front of simulated providers:\n\n");
+    let mut text =
+        format!("Haleway serves on http://{addr} (key {MASTER_KEY}), in front of simulated providers:\n\n");
     for simulated in &providers::ALL {
         let providers::Simulated { group, id, character, .. } = simulated;
         text += &format!("  {group:<6} {id:<14} {character}\n");
@@ -30,7 +31,8 @@ pub(super) fn opening(addr: SocketAddr, config: &Path) -> String {
         ("metrics", "/metrics"),
     ];
     for (what, path) in look {
-        text += &format!("  {what:<15} curl -s -H 'Authorization: Bearer {MASTER_KEY}' 'http://{addr}{path}'\n");
+        text +=
+            &format!("  {what:<15} curl -s -H 'Authorization: Bearer {MASTER_KEY}' 'http://{addr}{path}'\n");
     }
     text += &format!(
         "  {:<15} curl -si -H 'Authorization: Bearer {MASTER_KEY}' http://{addr}/v1/chat/completions -d '{}'\n",

@@ -19,8 +19,14 @@ const EVERY: Duration = Duration::from_millis(250);
 pub(super) async fn generate(gateway: SocketAddr, end: CancellationToken) {
     let client = Client::builder(TokioExecutor::new()).build_http();
     let calls = [
-        ("/v1/chat/completions", r#"{"model":"chat","messages":[{"role":"user","content":"Say something."}]}"#),
-        ("/v1/chat/completions", r#"{"model":"fast","messages":[{"role":"user","content":"Quickly."}],"stream":true}"#),
+        (
+            "/v1/chat/completions",
+            r#"{"model":"chat","messages":[{"role":"user","content":"Say something."}]}"#,
+        ),
+        (
+            "/v1/chat/completions",
+            r#"{"model":"fast","messages":[{"role":"user","content":"Quickly."}],"stream":true}"#,
+        ),
         ("/v1/embeddings", r#"{"model":"embed","input":["a","b"]}"#),
     ];
     let mut beat = tokio::time::interval(EVERY);
@@ -38,7 +44,12 @@ pub(super) async fn generate(gateway: SocketAddr, end: CancellationToken) {
     }
 }
 
-async fn send(client: &Client<HttpConnector, Full<Bytes>>, gateway: SocketAddr, path: &str, body: &'static str) {
+async fn send(
+    client: &Client<HttpConnector, Full<Bytes>>,
+    gateway: SocketAddr,
+    path: &str,
+    body: &'static str,
+) {
     let request = Request::post(format!("http://{gateway}{path}"))
         .header(header::AUTHORIZATION, format!("Bearer {MASTER_KEY}"))
         .header(header::CONTENT_TYPE, "application/json")

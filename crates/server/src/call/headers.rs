@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use haleway_routing::GiveUp;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use http::{HeaderMap, HeaderName, HeaderValue};
 
@@ -96,6 +97,11 @@ pub(crate) fn route(headers: &mut HeaderMap, attempts: u32, skipped: &str) {
     if !skipped.is_empty() {
         headers.insert(HeaderName::from_static("x-haleway-skipped"), header_value(skipped));
     }
+}
+
+/// Why a call that was tried is not tried again: `retries_exhausted`, `not_retryable`, `deadline`, `retry_share`, …
+pub(crate) fn gave_up(headers: &mut HeaderMap, reason: GiveUp) {
+    headers.insert(HeaderName::from_static("x-haleway-gave-up"), HeaderValue::from_static(reason.code()));
 }
 
 /// Copies the provider's headers as `llm_provider-*`, and its rate limits under their own names on success.

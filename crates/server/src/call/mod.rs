@@ -362,6 +362,7 @@ impl Session<'_> {
             let captured = self.captured(deployment, plan);
             let upstream = failed.headers.as_deref();
             headers::failed(headers, deployment, captured.as_deref(), self.call_id, limit, upstream);
+            headers::gave_up(headers, reason);
         }
         headers::route(headers, trail.failures(), trail.text());
         error

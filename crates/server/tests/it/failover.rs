@@ -1,5 +1,6 @@
 //! Retries, fallbacks and streams that survive a failing provider: the reports about them, on the paused clock.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use futures_util::future::{Either, join, join_all, select};
@@ -251,11 +252,14 @@ async fn e23_retries_do_not_multiply_the_load_of_an_outage() {
         .with_script("u2", Behaviour::status(500))
         .start()
         .await;
+    let mut ends = BTreeMap::<String, usize>::new();
     for _ in 0..20 {
         for answer in join_all((0..100).map(|_| world.chat("g"))).await {
             assert_eq!(answer.status, 500);
+            *ends.entry(answer.header("x-haleway-gave-up").to_owned()).or_default() += 1;
         }
     }
+    assert!(ends["retry_share"] > 1_000 && ends["retries_exhausted"] > 0 && ends.len() == 2, "{ends:?}");
     let reached = world.requests("u1") + world.requests("u2");
     // 2,000 calls, a fifth again, 100 saved up, and 10 for each second that the back-offs took.
     assert!(reached <= 2_000 + 400 + 100 + 600, "{reached}: unbounded it would be 8,000");
