@@ -17,6 +17,7 @@ use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
 use serde_json::{Value, json};
+use tokio::net::TcpSocket;
 use tokio::time::Instant;
 
 use crate::cases::{Case, Provider};
@@ -92,6 +93,8 @@ pub(crate) struct Bed {
     address: SocketAddr,
     client: Client<HttpConnector, Full<Bytes>>,
     topology: Topology,
+    /// Bound and not listening: it refuses, and nobody else gets its port.
+    _shut: Option<TcpSocket>,
 }
 
 impl Drop for Bed {
@@ -105,17 +108,24 @@ impl Bed {
     pub(crate) async fn start(case: &Case, topology: Topology, kind: Kind) -> Self {
         let mock = Mock::new();
         let free = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
-        let first = mock.listen(free, "u1").await.unwrap();
-        let second = mock.listen(free, "u2").await.unwrap();
-        match (case.provider)(kind) {
-            Provider::Does(script) => mock.script("u1", *script),
-            Provider::Refuses => first.close().await,
-        }
+        let second = mock.listen(free, "u2").await.unwrap().address();
+        let mut shut = None;
+        let first = match (case.provider)(kind) {
+            Provider::Does(script) => {
+                mock.script("u1", *script);
+                mock.listen(free, "u1").await.unwrap().address()
+            }
+            Provider::Refuses => {
+                let socket = shut.insert(TcpSocket::new_v4().unwrap());
+                socket.bind(free).unwrap();
+                socket.local_addr().unwrap()
+            }
+        };
         let yaml = case
             .settings
             .apply(yaml(topology))
-            .set("d1.litellm_params.api_base", format!("http://{}/v1", first.address()))
-            .set("d2.litellm_params.api_base", format!("http://{}/v1", second.address()));
+            .set("d1.litellm_params.api_base", format!("http://{first}/v1"))
+            .set("d2.litellm_params.api_base", format!("http://{second}/v1"));
         let source = Memory::default();
         source.file("config.yaml", yaml.text());
         let loaded = load(Path::new("config.yaml"), &source, &Options::default());
@@ -133,7 +143,7 @@ impl Bed {
         let limits = Limits { drain: Duration::ZERO, ..Limits::default() };
         gateway.tasks.spawn(serve(listener, handler, limits, gateway.shutdown.clone()));
         let client = Client::builder(TokioExecutor::new()).build_http();
-        Self { mock, gateway, address, client, topology }
+        Self { mock, gateway, address, client, topology, _shut: shut }
     }
 
     /// Makes the calls of a case.
