@@ -150,7 +150,15 @@ pub(crate) fn environment(
 ) -> BTreeMap<String, SecretString> {
     let mut found = BTreeMap::new();
     let Some(entry) = root.get_mut("environment_variables") else { return found };
-    let Kind::Map(map) = &mut entry.value.kind else { return found };
+    if entry.value.as_scalar().is_some_and(|scalar| scalar.value == Value::Null) {
+        return found;
+    }
+    let described = entry.value.describe();
+    let Kind::Map(map) = &mut entry.value.kind else {
+        let message = format!("environment_variables must be a mapping, not {described}");
+        report.add(Finding::error(codes::WRONG_TYPE, entry.key, message));
+        return found;
+    };
     for entry in &mut map.entries {
         let plain = |name: &str| source.var(name);
         resolve_value(&mut entry.value, &plain, Severity::Error, report);

@@ -1,7 +1,6 @@
 //! What can be typed: `haleway serve|demo|config …`, and LiteLLM's own flags without a subcommand, so that a
 //! container's command line needs one word changed.
 
-use std::net::IpAddr;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
@@ -35,15 +34,18 @@ pub(crate) struct ServeArgs {
     /// The configuration file.
     #[arg(long, short, env = "CONFIG_FILE_PATH", required = true)]
     pub(crate) config: Option<PathBuf>,
-    /// Address to listen on.
+    /// Address to listen on, or a name for it such as `localhost`.
     #[arg(long, env = "HOST", default_value = "0.0.0.0")]
-    pub(crate) host: IpAddr,
+    pub(crate) host: String,
     /// Port to listen on.
     #[arg(long, env = "PORT", default_value_t = 4000)]
     pub(crate) port: u16,
     /// Refuse to start on warnings too.
     #[arg(long)]
     pub(crate) strict: bool,
+    /// Only check the configuration: exits 0 when it can be served, else 1.
+    #[arg(long, alias = "validate_config")]
+    pub(crate) validate_config: bool,
     #[command(flatten)]
     pub(crate) log: LogArgs,
     #[command(flatten)]

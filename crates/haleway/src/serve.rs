@@ -1,7 +1,7 @@
 //! `haleway serve`: load → check → build → listen → wait for the signal → drain.
 
 use std::future::Future;
-use std::net::SocketAddr;
+use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,6 +24,9 @@ use crate::source::System;
 pub(crate) fn run(args: &ServeArgs) -> anyhow::Result<()> {
     let Some(file) = &args.config else { bail!("name a configuration with --config FILE") };
     let config = load_or_refuse(file, args.strict)?;
+    if args.validate_config {
+        return Ok(());
+    }
     init_logs(&args.log, Some(&config))?;
     for flag in args.litellm.given() {
         tracing::warn!(flag, "accepted for LiteLLM's sake, without effect: one process serves on every core");
@@ -31,11 +34,18 @@ pub(crate) fn run(args: &ServeArgs) -> anyhow::Result<()> {
     install_crypto()?;
     let runtime = runtime()?;
     runtime.block_on(async {
-        let addr = SocketAddr::new(args.host, args.port);
-        let listener = bind(addr).await?;
+        let listener = bind(address(&args.host, args.port)?).await?;
         let gateway = gateway(config)?;
         run_gateway(&gateway, listener, wait_for_signal()).await
     })
+}
+
+/// The address to listen on: of a name that has several, the IPv4 one.
+fn address(host: &str, port: u16) -> anyhow::Result<SocketAddr> {
+    let found = (host, port).to_socket_addrs();
+    let found: Vec<_> = found.with_context(|| format!("--host {host} is no address to listen on"))?.collect();
+    let chosen = found.iter().find(|addr| addr.is_ipv4()).or_else(|| found.first());
+    chosen.copied().with_context(|| format!("--host {host} has no address"))
 }
 
 /// Reads and checks a configuration; prints every finding, and refuses when one forbids to serve.

@@ -44,7 +44,10 @@ impl KeyCheck {
         let Some(master) = &self.master else { return Ok(Caller::Anyone) };
         match self.presented(headers) {
             Presented::Key(key) if same(key, master.expose_secret().as_bytes()) => Ok(Caller::Admin),
-            Presented::Key(_) | Presented::Malformed => Err(ApiError::unauthorized(
+            Presented::Malformed => Err(ApiError::unauthorized(
+                "Authentication Error, Malformed API Key passed in. Ensure Key has `Bearer ` prefix.",
+            )),
+            Presented::Key(_) => Err(ApiError::unauthorized(
                 "Authentication Error, the API key is not valid. Send it as `Authorization: Bearer <key>`.",
             )),
             Presented::Nothing => Err(ApiError::unauthorized("Authentication Error, No api key passed in.")),

@@ -49,10 +49,8 @@ pub async fn bind(addr: SocketAddr) -> io::Result<TcpListener> {
     TcpListener::bind(addr).await.map_err(|error| {
         #[expect(clippy::wildcard_enum_match_arm, reason = "ErrorKind is open-ended")]
         let hint = match error.kind() {
-            io::ErrorKind::AddrInUse => ": another process listens there; choose another with --port",
-            io::ErrorKind::PermissionDenied => {
-                ": ports below 1024 need a privilege; choose another with --port"
-            }
+            io::ErrorKind::AddrInUse => ": another process listens there; choose another port",
+            io::ErrorKind::PermissionDenied => ": ports below 1024 need a privilege; choose another port",
             _ => "",
         };
         io::Error::new(error.kind(), format!("cannot listen on {addr}{hint} ({error})"))

@@ -9,12 +9,16 @@ use std::ops::Range;
 use crate::yaml::{Kind, Node, Span};
 
 /// Words whose presence in a key makes its value a secret.
-const SECRET_WORDS: [&str; 9] = [
+const SECRET_WORDS: [&str; 13] = [
     "api_key",
     "apikey",
     "master_key",
+    "masterkey",
+    "private_key",
     "salt_key",
     "password",
+    "passwd",
+    "passphrase",
     "secret",
     "token",
     "credential",
@@ -69,10 +73,16 @@ pub(crate) fn secrets(node: &Node, secret: bool, found: &mut Vec<Span>) {
     }
 }
 
+/// Lines above one that are looked at for the secret key it may belong to: a private key is about fifty lines.
+const LINES_ABOVE: usize = 100;
+
 /// The line with every secret character replaced; lengths in characters stay.
 pub(crate) fn line(text: &str, range: Range<usize>, secrets: &[Range<usize>]) -> String {
     let Some(line) = text.get(range.clone()) else { return String::new() };
-    let by_text = secrets_of_line(line);
+    let mut by_text = secrets_of_line(line);
+    if continues_a_secret(text.get(..range.start).unwrap_or(""), line) {
+        by_text.push(0..line.len());
+    }
     let hidden = |at: usize| {
         let absolute = range.start + at;
         by_text.iter().any(|part| part.contains(&at)) || secrets.iter().any(|part| part.contains(&absolute))
@@ -80,28 +90,87 @@ pub(crate) fn line(text: &str, range: Range<usize>, secrets: &[Range<usize>]) ->
     line.char_indices().map(|(at, c)| if hidden(at) && !c.is_whitespace() { '*' } else { c }).collect()
 }
 
-/// What follows `api_key:` and the like, up to the end of the value.
+/// What follows `api_key:` and the like, up to the end of the value; and what looks like a secret wherever it stands.
 fn secrets_of_line(line: &str) -> Vec<Range<usize>> {
-    let mut found = Vec::new();
+    let mut found = secrets_by_shape(line);
     for (colon, _) in line.match_indices(':') {
-        let before = line.get(..colon).unwrap_or("").trim_end_matches(['"', '\'', ' ']);
-        let key_start =
-            before.rfind(|c: char| !(c.is_alphanumeric() || matches!(c, '_' | '-'))).map_or(0, |at| at + 1);
-        if !before.get(key_start..).is_some_and(is_secret_key) {
-            continue;
-        }
+        let Some(key_start) = secret_key_before(line, colon) else { continue };
         let rest = line.get(colon + 1..).unwrap_or("");
         let value = rest.trim_start();
         let start = line.len() - value.len();
         if value.starts_with("os.environ/") || value.is_empty() {
             continue;
         }
+        // The first key of a line outside of `{}`: its value ends with the line, whatever it holds.
+        let block =
+            line.get(..key_start).is_some_and(|before| before.chars().all(|c| " \t-?\"'".contains(c)));
         let quote = value.chars().next().filter(|c| matches!(c, '"' | '\''));
         let length = match quote {
             Some(quote) => value.get(1..).and_then(|rest| rest.find(quote)).map_or(value.len(), |at| at + 2),
-            None => value.find([',', '}', ']', ' ', '\t']).unwrap_or(value.len()),
+            None if block => value.len(),
+            None => value.find([',', '}', ']']).unwrap_or(value.len()),
         };
         found.push(start..start + length);
     }
     found
+}
+
+/// Where the key in front of this colon begins, if it is a secret's.
+fn secret_key_before(line: &str, colon: usize) -> Option<usize> {
+    let before = line.get(..colon)?.trim_end_matches(['"', '\'', ' ']);
+    let start = before
+        .rfind(|c: char| !(c.is_alphanumeric() || matches!(c, '_' | '-')))
+        .map_or(0, |at| at + before.get(at..).and_then(|rest| rest.chars().next()).map_or(1, char::len_utf8));
+    before.get(start..).is_some_and(is_secret_key).then_some(start)
+}
+
+/// Credentials inside a URL, and keys of the usual form under a name that is misspelt.
+fn secrets_by_shape(line: &str) -> Vec<Range<usize>> {
+    let ends = |c: char| c.is_whitespace() || matches!(c, '"' | '\'' | ',' | '}' | ']' | '{' | '[');
+    let until = |start: usize| {
+        line.get(start..).and_then(|rest| rest.find(ends)).map_or(line.len(), |length| start + length)
+    };
+    let mut found = Vec::new();
+    for (at, _) in line.match_indices("://") {
+        let start = at + 3;
+        let authority =
+            line.get(start..until(start)).unwrap_or("").split(['/', '?', '#']).next().unwrap_or("");
+        // A password may hold a slash: the last `@` of the value counts then.
+        let whole = line.get(start..until(start)).unwrap_or("");
+        if let Some(length) =
+            authority.rfind('@').or_else(|| whole.rfind('@').filter(|_| authority.contains(':')))
+        {
+            found.push(start..start + length);
+        }
+    }
+    for (at, _) in line.match_indices("sk-") {
+        let before = line.get(..at).and_then(|before| before.chars().next_back());
+        if !before.is_some_and(|c| c.is_alphanumeric() || matches!(c, '-' | '_' | '/' | '.')) {
+            found.push(at..until(at));
+        }
+    }
+    found
+}
+
+/// Whether the line is part of the value of a secret key above it: a block scalar, a list, a mapping.
+fn continues_a_secret(above: &str, line: &str) -> bool {
+    let indent_of = |line: &str| line.len() - line.trim_start_matches([' ', '\t']).len();
+    let mut indent = indent_of(line);
+    for line in above.lines().rev().take(LINES_ABOVE).filter(|line| !line.trim().is_empty()) {
+        let own = indent_of(line);
+        if own >= indent {
+            continue;
+        }
+        indent = own;
+        let key = line.find(':').and_then(|colon| secret_key_before(line, colon));
+        if key
+            .is_some_and(|start| line.get(..start).is_some_and(|b| b.chars().all(|c| " \t-?\"'".contains(c))))
+        {
+            return true;
+        }
+        if indent == 0 {
+            break;
+        }
+    }
+    false
 }

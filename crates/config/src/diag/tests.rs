@@ -77,3 +77,41 @@ fn a_long_value_is_underlined_to_the_end_of_its_line() {
     assert!(text.contains("2 | b: \"x\n"), "{text:?}");
     assert!(text.contains("^^"), "{text}");
 }
+
+#[test]
+fn no_secret_is_shown_on_a_line_that_never_became_a_tree() {
+    for (text, about) in [
+        // Credentials in a URL, under whatever name.
+        ("{api_base: 'https://user:hush@host/v1', rpm: x}", "rpm"),
+        ("cache_params: {url: 'redis://:hush@h:1', bogus: 1}", "bogus"),
+        ("url: redis://user:hu/hush@h:1", "url"),
+        // A value of several words, as a broken file has it.
+        ("  master_key: x: hush", "master_key"),
+        ("  - api_key: hush, hush", "api_key"),
+        ("{Authorization: Bearer hush, rpm: [", "rpm"),
+        // Below its key.
+        ("api_key: |\n  a\n hush", " hush"),
+        ("api_key:\n    hush: {", "hush: {"),
+        ("vertex_credentials: >-\n  a\n\n  hush\n  x", "hush"),
+        // Under a name that is misspelt.
+        ("  masterkey: hush", "masterkey"),
+        ("  api_kye: sk-hush-1", "api_kye"),
+        ("[\"sk-hush\", b]", "b"),
+    ] {
+        let shown = shown(text, about);
+        assert!(!shown.contains("hush"), "{text}\n{shown}");
+    }
+}
+
+#[test]
+fn what_is_no_secret_is_shown() {
+    for (text, about, whole) in [
+        ("model_list:\n  - model_name: task-sk-1\n", "model_name", "  - model_name: task-sk-1"),
+        ("{api_base: 'http://h/a@b', rpm: x}", "rpm", "{api_base: 'http://h/a@b', rpm: x}"),
+        ("api_key: x\nrpm: many", "rpm", "rpm: many"),
+        ("a:\n  api_key: x\n  rpm: many", "rpm", "  rpm: many"),
+    ] {
+        let shown = shown(text, about);
+        assert!(shown.contains(whole), "{text}\n{shown}");
+    }
+}

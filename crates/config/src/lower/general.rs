@@ -65,7 +65,13 @@ fn is_true(node: &Node) -> bool {
 
 fn report_no_key(reader: Option<Reader<'_>>, report: &Report) {
     let message = "there is no master key: everyone who reaches the gateway may use it";
-    let place = reader.and_then(|reader| reader.map.get("master_key")).map(|entry| entry.key);
+    let entry = reader.and_then(|reader| reader.map.get("master_key"));
+    let scalar = entry.and_then(|entry| entry.value.as_scalar());
+    // Its variable is not set: that has been said.
+    if scalar.is_some_and(|scalar| scalar.variable.is_some() && scalar.value == Value::Null) {
+        return;
+    }
+    let place = entry.map(|entry| entry.key);
     let finding = match place {
         Some(span) => Finding::warning(codes::NO_MASTER_KEY, span, message),
         None => Finding::placeless(Severity::Warning, codes::NO_MASTER_KEY, message),

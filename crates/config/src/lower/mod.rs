@@ -172,7 +172,7 @@ fn models(sections: Sections<'_>) -> &[Node] {
                 Some(field) => Finding::warning(codes::NO_MODELS, field.key, message),
                 None => Finding::placeless(Severity::Warning, codes::NO_MODELS, message),
             };
-            report.add(finding.hint("every model call will be answered with 404 until one is added"));
+            report.add(finding.hint("every model call will be refused until one is added"));
             &[]
         }
     }

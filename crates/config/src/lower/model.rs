@@ -46,7 +46,8 @@ pub(crate) fn open<'a>(node: &'a Node, report: &'a Report) -> Option<Parts<'a>> 
     let start = map.entries.first().map_or(node.span, |entry| entry.key);
     let name = entry.get("model_name").filter(|name| !is_blank(name.value));
     if name.is_none() {
-        let hint = map.entries.iter().find_map(|entry| {
+        let mut others = map.entries.iter().filter(|entry| entry.name != "model_name");
+        let hint = others.find_map(|entry| {
             did_you_mean(&entry.name, ["model_name"])
                 .map(|_| format!("did you mean `model_name` by `{}`?", entry.name))
         });

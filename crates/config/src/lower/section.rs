@@ -136,7 +136,9 @@ impl<'a> Reader<'a> {
     /// Another section in which the key has an effect, when one is meant without doubt.
     fn home_of(&self, name: &str) -> Option<Section> {
         let free = matches!(self.section, Section::Params | Section::Info);
-        Section::ALL.into_iter().filter(|section| *section != self.section).find(|section| {
+        // What can be set for all comes before what can be set for one deployment.
+        let homes = [Section::Router, Section::Litellm, Section::General].into_iter().chain(Section::ALL);
+        homes.filter(|section| *section != self.section).find(|section| {
             section.key(name).is_some_and(|key| {
                 let distinct = key.health
                     || matches!(section, Section::Top)

@@ -328,3 +328,25 @@ fn profiles_are_chosen_by_what_the_file_speaks_of() {
     assert_eq!(asked.profile, Profile::Resilient);
     assert_eq!(two("haleway: {profile: resilent}\n").only().code, "bad-value");
 }
+
+#[test]
+fn settings_of_all_are_sent_to_the_section_of_all() {
+    for name in ["num_retries", "cooldown_time", "allowed_fails"] {
+        let finding = two(&format!("general_settings: {{{name}: 3}}\n")).only();
+        assert_eq!(finding.code, "misplaced-key", "{name}");
+        assert_eq!(finding.hint.unwrap(), format!("{name} belongs under router_settings"));
+    }
+}
+
+#[test]
+fn variables_are_a_mapping() {
+    let finding = two("environment_variables: [a]\n").only();
+    assert_eq!((finding.code, finding.severity), ("wrong-type", Severity::Error));
+    assert!(two("environment_variables:\n").load().diagnostics.is_empty());
+}
+
+#[test]
+fn a_master_key_whose_variable_is_missing_is_one_finding() {
+    let finding = two("general_settings: {master_key: os.environ/NOWHERE}\n").only();
+    assert_eq!((finding.code, finding.severity), ("missing-env", Severity::Error));
+}

@@ -15,7 +15,7 @@ use http_body_util::{BodyExt, Limited};
 use crate::error::ApiError;
 
 /// As much of a refused body as is read on.
-const LINGER_BYTES: usize = 8 * 1024 * 1024;
+const LINGER_BYTES: usize = 64 * 1024 * 1024;
 /// As long as a refused body is read on.
 const LINGER: Duration = Duration::from_secs(2);
 
@@ -29,7 +29,8 @@ where
     B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
 {
     let mut body = pin!(body);
-    if body.size_hint().lower() <= limit as u64 {
+    let asked = body.size_hint().lower() <= limit as u64;
+    if asked {
         #[expect(clippy::disallowed_methods, reason = "the body is capped by Limited")]
         match Limited::new(body.as_mut(), limit).collect().await {
             Ok(collected) => return Ok(collected.to_bytes()),
@@ -40,19 +41,30 @@ where
             }
         }
     }
-    discard(headers, body).await;
+    if asked {
+        // A caller that asked first (`Expect`) was told to go on: its body is on the way.
+        linger(body).await;
+    } else {
+        discard(headers, body).await;
+    }
     Err(ApiError::too_large(limit))
 }
 
 /// Reads a refused body on for a while: a caller that is still sending when the connection closes sees a broken pipe
 /// instead of the answer. One that asks before it sends (`Expect`) need not send at all.
-pub(crate) async fn discard<B>(headers: &HeaderMap, mut body: Pin<&mut B>)
+pub(crate) async fn discard<B>(headers: &HeaderMap, body: Pin<&mut B>)
 where
     B: http_body::Body<Data = Bytes>,
 {
-    if headers.contains_key(EXPECT) {
-        return;
+    if !headers.contains_key(EXPECT) {
+        linger(body).await;
     }
+}
+
+async fn linger<B>(mut body: Pin<&mut B>)
+where
+    B: http_body::Body<Data = Bytes>,
+{
     let all = async {
         let mut read = 0;
         while let Some(Ok(frame)) = body.frame().await {

@@ -121,6 +121,8 @@ fn pages_of(gateway: &Arc<Gateway>) -> Router {
         .route("/health/shared-status", get(health::shared_status))
         .route("/v1/models", get(models::list))
         .route("/models", get(models::list))
+        .route("/v1/models/", get(models::list))
+        .route("/models/", get(models::list))
         .route("/v1/models/{*id}", get(models::one))
         .route("/models/{*id}", get(models::one))
         .route("/v1/model/info", get(models::info))

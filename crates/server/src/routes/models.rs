@@ -64,11 +64,27 @@ pub(super) async fn one(
     })
 }
 
+#[derive(Debug, Deserialize)]
+pub(super) struct InfoQuery {
+    /// Only the deployment with this id.
+    litellm_model_id: Option<String>,
+}
+
 /// `GET /v1/model/info`
-pub(super) async fn info(State(gateway): Shared, headers: HeaderMap) -> Result<Response, PageError> {
+pub(super) async fn info(
+    State(gateway): Shared,
+    Query(query): Query<InfoQuery>,
+    headers: HeaderMap,
+) -> Result<Response, PageError> {
     let live = gateway.live.load();
     live.keys.admit(&headers)?;
-    let data: Vec<Value> = live.each().map(|deployment| describe(deployment)).collect();
+    let wanted = query.litellm_model_id.as_deref().filter(|id| !id.is_empty());
+    let asked = live.each().filter(|deployment| wanted.is_none_or(|id| *deployment.model.id == *id));
+    let data: Vec<Value> = asked.map(|deployment| describe(deployment)).collect();
+    if let (Some(id), true) = (wanted, data.is_empty()) {
+        let message = format!("Model id = {id} not found");
+        return Ok(Detail(StatusCode::NOT_FOUND, message).into_response());
+    }
     Ok(Json(json!({"data": data})).into_response())
 }
 
