@@ -35,9 +35,11 @@ impl Registry {
             State::Trial if seat.machine.standing(now).trial_open => return Need::Trial,
             // A trial that is out, or spaced by a stated wait: its own rules bring the next one.
             State::Trial => return Need::Nothing,
-            // A known cause is re-tested by the machine's own growing timer, as a trial.
-            State::ConfigFault | State::Budget => return Need::Nothing,
-            State::Isolated => Need::Out,
+            // An empty account is re-tested by the machine's own growing timer, as a trial.
+            State::Budget => return Need::Nothing,
+            // A refused key costs nothing to try, and a probe that passes is how its repair is noticed (F02): the
+            // machine's timer, which grows to minutes, is for deployments that nobody probes.
+            State::Isolated | State::ConfigFault => Need::Out,
             State::Suspect if !only_out => Need::Suspect,
             State::Unknown | State::Healthy | State::Ramping | State::ForcedUp if !only_out => Need::Interval,
             State::Suspect | State::Unknown | State::Healthy | State::Ramping | State::ForcedUp => {

@@ -27,6 +27,19 @@ fn b10_a_dead_deployment_is_probed_ever_more_seldom_and_comes_back_within_one_ce
 }
 
 #[test]
+fn f02_a_repaired_key_is_noticed_by_the_next_probe_not_by_the_timer() {
+    let mut spec = probed("d1", 1);
+    if let Some(probe) = &mut spec.probe {
+        probe.backoff_max = Duration::from_secs(1);
+    }
+    let mut world = World::new(vec![spec, unprobed("d2")], group(PanicParams::resilient()));
+    world.probing(20 * S, |_, _| Class::Auth);
+    assert_eq!(world.state("d1"), State::ConfigFault);
+    world.probing(3 * S, |_, _| Class::Ok);
+    assert!(world.state("d1").eligible(), "{}", world.state("d1"));
+}
+
+#[test]
 fn a19_cheap_passes_do_not_bring_back_what_traffic_took_out() {
     let mut world = World::new(vec![probed("d1", 60), unprobed("d2")], group(PanicParams::resilient()));
     for _ in 0..5 {
