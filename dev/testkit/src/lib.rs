@@ -4,7 +4,7 @@
 //! no socket, reads no file and no environment, and waits only on tokio's clock, so that a test marked
 //! `#[tokio::test(start_paused = true)]` runs minutes in milliseconds and the same way every time.
 //!
-//! ```ignore
+//! ```text
 //! let world = World::start(Yaml::b2().set("router_settings.allowed_fails", 0)).await;
 //! world.mock.script("u1", Behaviour::status(500));
 //! assert_eq!(world.chat("g").await.status, 500);
