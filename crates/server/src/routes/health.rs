@@ -156,7 +156,10 @@ impl Lists {
             row.insert("live_check".to_owned(), "out_of_time".into());
         }
         match place(deployment, &verdict, report.as_ref()) {
-            Place::Healthy => self.healthy.push(row.into()),
+            Place::Healthy => {
+                inconclusive(&mut row, report.as_ref());
+                self.healthy.push(row.into());
+            }
             Place::Unhealthy => {
                 wrong(gateway, deployment, report.as_ref(), now, &mut row);
                 self.unhealthy.push(row.into());
@@ -246,7 +249,10 @@ fn details(row: &mut Map<String, Value>, deployment: &Deployment, report: Option
 
 /// How old the verdict is, and who found out how.
 fn age(row: &mut Map<String, Value>, verdict: &Verdict, report: Option<&Report>, now: Timestamp) {
-    let probed = report.map(|report| report.sent_at);
+    // A probe that said nothing about the deployment makes no verdict younger that rests on other evidence.
+    let silent = |report: &Report| matches!(report.verdict, prober::Verdict::Unknown { .. });
+    let probed =
+        report.filter(|report| verdict.sent_at.is_none() || !silent(report)).map(|report| report.sent_at);
     let Some(sent_at) = verdict.sent_at.max(probed) else { return };
     row.insert("checked_at".to_owned(), super::operate::rfc3339(sent_at).into());
     row.insert("age_seconds".to_owned(), (now.since(sent_at).as_millis() as f64 / 1000.0).into());
@@ -254,6 +260,13 @@ fn age(row: &mut Map<String, Value>, verdict: &Verdict, report: Option<&Report>,
     row.insert("checked_by".to_owned(), if by_probe { "background_health_check" } else { "traffic" }.into());
     if let Some(report) = report {
         row.insert("response_time_ms".to_owned(), (report.latency.as_millis() as f64).into());
+    }
+}
+
+/// What the latest probe of a healthy deployment was answered with, if that said nothing about the deployment.
+fn inconclusive(row: &mut Map<String, Value>, report: Option<&Report>) {
+    if let Some(prober::Verdict::Unknown { code, message }) = report.map(|report| &report.verdict) {
+        row.insert("last_probe".to_owned(), format!("{code}: {message}").into());
     }
 }
 

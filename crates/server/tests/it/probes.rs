@@ -154,6 +154,18 @@ async fn a27_a_slow_server_is_healthy_within_its_own_deadline_and_asked_once_per
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_probe_that_says_nothing_makes_no_verdict_younger() {
+    let world = World::start(Yaml::b1().probed_every(1)).await;
+    healthy(&world, "d1").await;
+    world.mock.script("u1", Behaviour::status(400));
+    world.pass_secs(10).await;
+    let (list, row) = row(&world, "d1").await;
+    assert_eq!(list, "healthy", "{row}");
+    assert!(row["age_seconds"].as_f64().unwrap() > 8.0, "{row}");
+    assert!(row["last_probe"].as_str().unwrap().starts_with("bad_request"), "{row}");
+}
+
+#[tokio::test(start_paused = true)]
 async fn i09_a_probe_that_fails_for_want_of_a_mode_names_the_key() {
     let world = World::of(Yaml::b1().probed_every(1))
         .with_script("u1", Script::ok().paths(["/v1/embeddings"]))
