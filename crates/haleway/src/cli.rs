@@ -5,6 +5,20 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
+const ANYWHERE: &str = "0.0.0.0";
+const PORT: u16 = 4000;
+
+/// A host. An empty one, as `HOST=` in a container's environment, is none, as for LiteLLM.
+#[expect(clippy::unnecessary_wraps, reason = "the shape clap asks for")]
+fn host(text: &str) -> Result<String, std::convert::Infallible> {
+    Ok(if text.is_empty() { ANYWHERE } else { text }.to_owned())
+}
+
+/// A port; an empty one is none.
+fn port(text: &str) -> Result<u16, std::num::ParseIntError> {
+    if text.is_empty() { Ok(PORT) } else { text.parse() }
+}
+
 /// The command line.
 #[derive(Debug, Parser)]
 #[command(name = "haleway", version, about = "An LLM gateway that knows which deployments are healthy.")]
@@ -35,10 +49,10 @@ pub(crate) struct ServeArgs {
     #[arg(long, short, env = "CONFIG_FILE_PATH", required = true)]
     pub(crate) config: Option<PathBuf>,
     /// Address to listen on, or a name for it such as `localhost`.
-    #[arg(long, env = "HOST", default_value = "0.0.0.0")]
+    #[arg(long, env = "HOST", default_value = ANYWHERE, value_parser = host)]
     pub(crate) host: String,
     /// Port to listen on.
-    #[arg(long, env = "PORT", default_value_t = 4000)]
+    #[arg(long, env = "PORT", default_value_t = PORT, value_parser = port)]
     pub(crate) port: u16,
     /// Refuse to start on warnings too.
     #[arg(long)]

@@ -83,6 +83,9 @@ pub(crate) fn line(text: &str, range: Range<usize>, secrets: &[Range<usize>]) ->
     if continues_a_secret(text.get(..range.start).unwrap_or(""), line) {
         by_text.push(0..line.len());
     }
+    // Of the secrets of the file, those of this line: a file may have thousands, and a finding for each.
+    let secrets: Vec<_> =
+        secrets.iter().filter(|part| part.start < range.end && range.start < part.end).collect();
     let hidden = |at: usize| {
         let absolute = range.start + at;
         by_text.iter().any(|part| part.contains(&at)) || secrets.iter().any(|part| part.contains(&absolute))

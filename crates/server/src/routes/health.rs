@@ -9,14 +9,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Json;
-use axum::extract::{Query, State};
+use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use haleway_health::{Slot, Timestamp, Verdict};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::{Detail, PageError, Shared};
+use super::{Asked, Detail, PageError, Shared};
 use crate::build::cannot_probe;
 use crate::deployment::Deployment;
 use crate::gateway::{Gateway, Live};
@@ -50,7 +50,7 @@ impl HealthQuery {
 /// `GET /health`
 pub(super) async fn health(
     State(gateway): Shared,
-    Query(query): Query<HealthQuery>,
+    Asked(query): Asked<HealthQuery>,
     headers: HeaderMap,
 ) -> Result<Response, PageError> {
     let live = gateway.live.load_full();

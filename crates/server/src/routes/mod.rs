@@ -200,4 +200,22 @@ impl axum::response::IntoResponse for Detail {
     }
 }
 
+/// A query string; one that cannot be read is answered in the same shape.
+pub(crate) struct Asked<T>(pub(crate) T);
+
+impl<T, S> axum::extract::FromRequestParts<S> for Asked<T>
+where
+    T: serde::de::DeserializeOwned,
+    S: Sync,
+{
+    type Rejection = Detail;
+
+    async fn from_request_parts(parts: &mut http::request::Parts, _: &S) -> Result<Self, Detail> {
+        match axum::extract::Query::<T>::try_from_uri(&parts.uri) {
+            Ok(query) => Ok(Self(query.0)),
+            Err(error) => Err(Detail(StatusCode::UNPROCESSABLE_ENTITY, error.body_text())),
+        }
+    }
+}
+
 pub(crate) type Shared = State<Arc<Gateway>>;

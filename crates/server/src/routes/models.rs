@@ -1,14 +1,14 @@
 //! What may be called: `/v1/models` and `/v1/model/info`, answered from the configuration, never from a provider.
 
 use axum::Json;
-use axum::extract::{Path, Query, State};
+use axum::extract::{Path, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use haleway_health::{Slot, Snapshot, Tier};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use super::{Detail, PageError, Shared};
+use super::{Asked, Detail, PageError, Shared};
 use crate::deployment::Deployment;
 use crate::gateway::{Gateway, Live};
 
@@ -29,13 +29,14 @@ struct Model<'a> {
 
 #[derive(Debug, Deserialize)]
 pub(super) struct ListQuery {
+    #[serde(default, deserialize_with = "truth")]
     healthy_only: Option<bool>,
 }
 
 /// `GET /v1/models`
 pub(super) async fn list(
     State(gateway): Shared,
-    Query(query): Query<ListQuery>,
+    Asked(query): Asked<ListQuery>,
     headers: HeaderMap,
 ) -> Result<Response, PageError> {
     let live = gateway.live.load();
@@ -64,6 +65,17 @@ pub(super) async fn one(
     })
 }
 
+/// A boolean as Python's clients and LiteLLM's server write it.
+fn truth<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Option<bool>, D::Error> {
+    let text = String::deserialize(from)?;
+    match text.to_ascii_lowercase().as_str() {
+        "true" | "1" | "yes" | "on" | "t" | "y" => Ok(Some(true)),
+        "false" | "0" | "no" | "off" | "f" | "n" => Ok(Some(false)),
+        "" => Ok(None),
+        _ => Err(serde::de::Error::custom(format!("{text:?} is neither true nor false"))),
+    }
+}
+
 #[derive(Debug, Deserialize)]
 pub(super) struct InfoQuery {
     /// Only the deployment with this id.
@@ -73,7 +85,7 @@ pub(super) struct InfoQuery {
 /// `GET /v1/model/info`
 pub(super) async fn info(
     State(gateway): Shared,
-    Query(query): Query<InfoQuery>,
+    Asked(query): Asked<InfoQuery>,
     headers: HeaderMap,
 ) -> Result<Response, PageError> {
     let live = gateway.live.load();

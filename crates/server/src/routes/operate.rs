@@ -6,14 +6,14 @@ use std::time::Duration;
 
 use axum::Json;
 use axum::body::Bytes;
-use axum::extract::{Path, Query, State};
+use axum::extract::{Path, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use haleway_health::{Operator, Timestamp};
 use serde::Deserialize;
 use serde_json::json;
 
-use super::{Detail, PageError, Shared};
+use super::{Asked, Detail, PageError, Shared};
 use crate::error::ApiError;
 use crate::gateway::Gateway;
 use crate::prober::{self, OnDemand};
@@ -33,7 +33,7 @@ pub(super) struct ExplainQuery {
 /// `GET /haleway/explain?model=`
 pub(super) async fn explain(
     State(gateway): Shared,
-    Query(query): Query<ExplainQuery>,
+    Asked(query): Asked<ExplainQuery>,
     headers: HeaderMap,
 ) -> Result<Response, PageError> {
     let live = gateway.live.load_full();

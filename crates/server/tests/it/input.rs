@@ -182,6 +182,12 @@ async fn model_lists_and_info_tell_no_secret_and_hide_what_is_out_on_request() {
     assert_eq!(ids(world.get("/v1/models?healthy_only=true").await.json()), ["h"]);
     assert_eq!(ids(world.get("/models").await.json()), ["g", "h"]);
     assert_eq!(ids(world.get("/v1/models/").await.json()), ["g", "h"]);
+    // As Python writes it, and as LiteLLM's server reads it.
+    assert_eq!(ids(world.get("/v1/models?healthy_only=True").await.json()), ["h"]);
+    assert_eq!(ids(world.get("/v1/models?healthy_only=0").await.json()), ["g", "h"]);
+    let unread = world.get("/v1/models?healthy_only=perhaps").await;
+    assert_eq!(unread.status, 422);
+    assert!(unread.json()["detail"]["error"].is_string(), "{}", unread.text());
     let one = world.get("/v1/models/g").await.json();
     assert_eq!(
         (&one["object"], &one["created"], &one["owned_by"]),
