@@ -15,6 +15,8 @@ mod probes;
 #[cfg(test)]
 mod recorded;
 #[cfg(test)]
+mod recovery;
+#[cfg(test)]
 mod routing;
 #[cfg(test)]
 mod seeds;

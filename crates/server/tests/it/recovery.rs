@@ -1,0 +1,77 @@
+//! The way back through the whole gateway, without probes: trial, ramp, and who keeps the traffic meanwhile.
+
+use std::time::Duration;
+
+use haleway_mockllm::{Phase, Plan};
+use haleway_testkit::{Behaviour, Script, World, Yaml};
+
+const HALF_SECOND: Duration = Duration::from_millis(500);
+
+/// Two calls a second for `seconds`; how many of them `u1` saw.
+async fn traffic(world: &World, seconds: u64) -> u64 {
+    let before = world.requests("u1");
+    for _ in 0..seconds * 2 {
+        assert_eq!(world.chat("g").await.status, 200);
+        world.pass(HALF_SECOND).await;
+    }
+    world.requests("u1") - before
+}
+
+fn passive() -> Yaml {
+    Yaml::b2()
+        .set("general_settings.background_health_checks", false)
+        .set("router_settings.num_retries", 1)
+        .set("haleway.profile", "resilient")
+}
+
+#[tokio::test(start_paused = true)]
+async fn f18_without_probes_a_cured_deployment_gets_a_trial_a_ramp_and_its_share() {
+    let failing = Phase { for_ms: 10_000, behaviour: Behaviour::status(502) };
+    let cured = Phase { for_ms: 3_600_000, behaviour: Behaviour::ok() };
+    let script = Script { plan: Plan::Cycle(vec![failing, cured]), ..Script::ok() };
+    let world = World::of(passive()).with_script("u1", script).start().await;
+    traffic(&world, 10).await;
+    assert_eq!(world.state("d1"), "ISOLATED");
+    assert!(traffic(&world, 15).await <= 1, "out: at most a trial");
+    // Base 30 s and a tenth of jitter after the isolation, then one trial.
+    traffic(&world, 20).await;
+    assert_eq!(world.state("d1"), "RAMPING");
+    traffic(&world, 80).await;
+    assert_eq!(world.state("d1"), "HEALTHY");
+    let share = traffic(&world, 60).await;
+    assert!((40..=80).contains(&share), "half of 120 calls: {share}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn e24_traffic_does_not_move_to_a_deployment_that_serves_nothing() {
+    // d1 serves three of five calls, d2 none.
+    let mut steps = Vec::new();
+    for _ in 0..200 {
+        steps.extend([
+            Behaviour::ok(),
+            Behaviour::status(502),
+            Behaviour::ok(),
+            Behaviour::status(502),
+            Behaviour::ok(),
+        ]);
+    }
+    let world = World::of(passive().set("router_settings.num_retries", 0))
+        .with_script("u1", Script::first(steps))
+        .with_script("u2", Behaviour::status(502))
+        .start()
+        .await;
+    for _ in 0..60 {
+        world.chat("g").await;
+        world.pass(HALF_SECOND).await;
+    }
+    assert_eq!((world.state("d2"), world.is_in("d1")), ("ISOLATED", true));
+    let (d1, d2) = (world.requests("u1"), world.requests("u2"));
+    for _ in 0..120 {
+        world.chat("g").await;
+        world.pass(HALF_SECOND).await;
+    }
+    let (to_d1, to_d2) = (world.requests("u1") - d1, world.requests("u2") - d2);
+    assert!(to_d2 <= 3, "trials only: {to_d2}");
+    assert!(to_d1 >= 117, "d1 keeps the traffic: {to_d1}");
+    assert!(world.is_in("d1"));
+}
