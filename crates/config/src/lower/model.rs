@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use haleway_providers::ProbeSettings;
+use haleway_providers::{Mode, ProbeSettings};
 use secrecy::SecretString;
 use serde_json::Map as Json;
 
@@ -187,7 +187,7 @@ pub(crate) fn info(reader: Option<Reader<'_>>, environment: &ProbeSettings) -> M
     let mut shown = reader.map.to_json();
     shown.remove("haleway");
     ModelInfo {
-        mode: text("mode"),
+        mode: reader.get("mode").and_then(mode),
         base_model: text("base_model"),
         max_input_tokens: reader.get("max_input_tokens").and_then(|field| field.count(0)),
         blocked: flag("blocked"),
@@ -195,4 +195,17 @@ pub(crate) fn info(reader: Option<Reader<'_>>, environment: &ProbeSettings) -> M
         probe,
         shown,
     }
+}
+
+/// `mode`: a name that is none is said, since such a deployment is served as chat and not probed.
+fn mode(field: Field<'_>) -> Option<String> {
+    let name = field.text()?;
+    if Mode::from_name(&name).is_none() {
+        let message = format!("{name:?} is no mode: the deployment serves as chat and is not probed");
+        let known = Mode::ALL.map(Mode::as_str);
+        let cure =
+            did_you_mean(&name, known).unwrap_or_else(|| format!("the modes are {}", known.join(", ")));
+        field.report.add(field.warning(codes::BAD_VALUE, message).hint(cure));
+    }
+    Some(name)
 }

@@ -350,3 +350,16 @@ fn a_master_key_whose_variable_is_missing_is_one_finding() {
     let finding = two("general_settings: {master_key: os.environ/NOWHERE}\n").only();
     assert_eq!((finding.code, finding.severity), ("missing-env", Severity::Error));
 }
+
+#[test]
+fn a_mode_that_is_none_is_said_with_its_cure() {
+    let text = |mode: &str| {
+        format!(
+            "model_list:\n- model_name: g\n  litellm_params: {{model: openai/x, api_key: k}}\n  model_info: {{mode: {mode}}}\ngeneral_settings: {{master_key: k}}\n"
+        )
+    };
+    let finding = Table::text(text("embeding")).only();
+    assert_eq!((finding.code, finding.severity), ("bad-value", Severity::Warning));
+    assert!(finding.hint.unwrap().contains("`embedding`"));
+    assert!(Table::text(text("embedding")).load().diagnostics.is_empty());
+}

@@ -43,6 +43,10 @@ impl Base {
         if host.is_empty() {
             return Err(invalid("it has no host"));
         }
+        let stated = authority.as_str().rsplit_once(':').filter(|(_, port)| !port.contains(']'));
+        if stated.is_some_and(|(_, port)| !port.is_empty()) && authority.port_u16().is_none() {
+            return Err(invalid("its port is no number from 0 to 65535"));
+        }
         let port = authority.port_u16().unwrap_or(if scheme == "https" { 443 } else { 80 });
         let root = format!("{scheme}://{authority}");
         let path = uri.path().trim_end_matches('/');

@@ -423,6 +423,8 @@ fn a_base_that_is_no_url_is_named_without_its_secrets() {
         ("own.local/v1", "http://"),
         ("ftp://own.local", "scheme"),
         ("https://user:pw-canary@own.local", "credentials"),
+        ("http://own.local:99999/v1", "port"),
+        ("http://own.local:port/v1", "port"),
         ("http://", ""),
     ] {
         let error = at(json!({"model": "hosted_vllm/x", "api_base": base})).unwrap_err();
