@@ -19,7 +19,10 @@ struct Page {
 }
 
 /// The pages.
-const PAGES: &[Page] = &[];
+const PAGES: &[Page] = &[Page {
+    path: "docs/providers.md",
+    cargo: &["run", "--quiet", "--package", "haleway-providers", "--example", "reference"],
+}];
 
 /// Compares every page with what its command prints.
 pub(crate) fn findings(root: &Path) -> Result<Vec<Finding>> {
