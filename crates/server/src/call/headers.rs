@@ -25,6 +25,8 @@ pub(crate) struct Served<'a> {
     /// All attempts of the call.
     pub(crate) attempts: u32,
     pub(crate) skipped: &'a str,
+    /// What the group is in, when it is not calm.
+    pub(crate) panic: Option<&'static str>,
     /// From the head of the call to now.
     pub(crate) total: Duration,
 }
@@ -44,6 +46,9 @@ pub(crate) fn served(facts: &Served<'_>, upstream: &HeaderMap) -> HeaderMap {
     put(&mut headers, "x-litellm-attempted-retries", HeaderValue::from(facts.retries));
     put(&mut headers, "x-litellm-attempted-fallbacks", HeaderValue::from(facts.fallbacks));
     route(&mut headers, facts.attempts, facts.skipped);
+    if let Some(panic) = facts.panic {
+        put(&mut headers, "x-haleway-panic", HeaderValue::from_static(panic));
+    }
     from_provider(&mut headers, upstream, true);
     headers
 }

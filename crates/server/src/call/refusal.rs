@@ -82,7 +82,8 @@ pub(crate) fn to_error(refusal: &Refusal, model: &str, live: &Live, now: Timesta
             ),
         ),
     };
-    let wait = refusal.kind.passes().then(|| wait.unwrap_or(Duration::from_secs(1)));
+    // No return foreseen, no time named: a guess would only invite callers back.
+    let wait = wait.filter(|_| refusal.kind.passes());
     error.with_retry_after(wait).with_detail(detail)
 }
 
@@ -92,7 +93,7 @@ fn all_out(model: &str, live: &Live, wait: Option<Duration>) -> ApiError {
     let usual = if litellm { StatusCode::TOO_MANY_REQUESTS } else { StatusCode::SERVICE_UNAVAILABLE };
     let status = haleway.all_out_status.and_then(|status| StatusCode::from_u16(status).ok()).unwrap_or(usual);
     let when = wait.map_or_else(
-        || "No return is foreseen.".to_owned(),
+        || "and no return is foreseen.".to_owned(),
         |wait| format!("Try again in {} seconds.", wait.as_secs()),
     );
     let kind = if litellm { "all_deployments_in_cooldown" } else { "all_deployments_out" };

@@ -75,3 +75,40 @@ async fn e24_traffic_does_not_move_to_a_deployment_that_serves_nothing() {
     assert!(to_d1 >= 117, "d1 keeps the traffic: {to_d1}");
     assert!(world.is_in("d1"));
 }
+
+#[tokio::test(start_paused = true)]
+async fn e17_an_answer_in_a_panic_says_so_and_a_dead_key_stays_out() {
+    let yaml = Yaml::new()
+        .deployment("g", "d1")
+        .deployment("g", "d2")
+        .deployment("g", "d3")
+        .deployment("g", "d4")
+        .set("general_settings.background_health_checks", false)
+        .set("router_settings.num_retries", 0)
+        .set("haleway.profile", "resilient")
+        .set("haleway.health.panic.threshold", 0.5);
+    let world = World::of(yaml)
+        .with_script("u1", Behaviour::status(502))
+        .with_script("u2", Behaviour::status(502))
+        .with_script("u3", Behaviour::status(401))
+        .start()
+        .await;
+    assert_eq!(world.chat("d4").await.header("x-haleway-panic"), "", "calm at first");
+    for id in ["d1", "d2", "d3"] {
+        for _ in 0..6 {
+            world.chat(id).await;
+        }
+    }
+    let (before, dead) = (world.requests("u1") + world.requests("u2"), world.requests("u3"));
+    let mut said = 0;
+    for _ in 0..60 {
+        let answer = world.chat("g").await;
+        said += usize::from(answer.status == 200 && answer.header("x-haleway-panic") == "spread");
+    }
+    assert!(said > 5, "every answer in a panic says so: {said}");
+    assert!(
+        world.requests("u1") + world.requests("u2") > before + 10,
+        "spread over what was only inferred to be out"
+    );
+    assert_eq!(world.requests("u3"), dead, "never over a dead key");
+}
