@@ -31,11 +31,6 @@ impl KeyCheck {
         Self { master, custom_header }
     }
 
-    /// Whether a key is required.
-    pub fn is_enforced(&self) -> bool {
-        self.master.is_some()
-    }
-
     /// Admits or refuses the bearer of `headers`.
     ///
     /// # Errors

@@ -40,9 +40,4 @@ impl Clock {
     pub fn instant(&self, timestamp: Timestamp) -> Instant {
         self.start + timestamp.since(Timestamp::from_millis(self.start_millis))
     }
-
-    /// When the clock started.
-    pub fn started_at(&self) -> Timestamp {
-        Timestamp::from_millis(self.start_millis)
-    }
 }

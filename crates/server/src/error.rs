@@ -7,9 +7,11 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
+use bytes::Bytes;
+use haleway_wire::error_body::ErrorBody;
 use http::header::{CONTENT_TYPE, RETRY_AFTER};
 use http::{HeaderMap, HeaderValue, Response, StatusCode};
-use serde::Serialize;
+use serde_json::Value;
 
 use crate::body::Body;
 
@@ -27,7 +29,7 @@ struct Facts {
     code: Option<Cow<'static, str>>,
     retry_after: Option<Duration>,
     headers: HeaderMap,
-    detail: Option<serde_json::Value>,
+    detail: Option<Value>,
 }
 
 /// Which error shape the caller's client understands.
@@ -37,37 +39,6 @@ pub enum ErrorShape {
     OpenAi,
     /// `{"type":"error","error":{…}}`
     Anthropic,
-}
-
-#[derive(Serialize)]
-struct OpenAiError<'a> {
-    error: OpenAiErrorInner<'a>,
-}
-
-#[derive(Serialize)]
-struct OpenAiErrorInner<'a> {
-    message: &'a str,
-    #[serde(rename = "type")]
-    kind: &'a str,
-    param: Option<&'a str>,
-    code: &'a str,
-    class: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    haleway: Option<&'a serde_json::Value>,
-}
-
-#[derive(Serialize)]
-struct AnthropicError<'a> {
-    #[serde(rename = "type")]
-    outer: &'static str,
-    error: AnthropicErrorInner<'a>,
-}
-
-#[derive(Serialize)]
-struct AnthropicErrorInner<'a> {
-    #[serde(rename = "type")]
-    kind: &'a str,
-    message: &'a str,
 }
 
 impl ApiError {
@@ -141,7 +112,7 @@ impl ApiError {
 
     /// Adds machine-readable detail under `error.haleway`.
     #[must_use]
-    pub fn with_detail(mut self, detail: serde_json::Value) -> Self {
+    pub fn with_detail(mut self, detail: Value) -> Self {
         self.0.detail = Some(detail);
         self
     }
@@ -172,31 +143,23 @@ impl ApiError {
     }
 
     /// The body in the shape that the caller's client understands.
-    pub fn to_json(&self, shape: ErrorShape) -> Vec<u8> {
-        let encoded = match shape {
-            ErrorShape::OpenAi => {
-                let code: Cow<'_, str> = self
-                    .0
-                    .code
-                    .as_deref()
-                    .map_or_else(|| self.0.status.as_str().to_owned().into(), Cow::Borrowed);
-                serde_json::to_vec(&OpenAiError {
-                    error: OpenAiErrorInner {
-                        message: &self.0.message,
-                        kind: &self.0.kind,
-                        param: self.0.param,
-                        code: &code,
-                        class: self.0.class,
-                        haleway: self.0.detail.as_ref(),
-                    },
-                })
-            }
-            ErrorShape::Anthropic => serde_json::to_vec(&AnthropicError {
-                outer: "error",
-                error: AnthropicErrorInner { kind: anthropic_kind(self.0.status), message: &self.0.message },
-            }),
+    pub fn to_json(&self, shape: ErrorShape) -> Bytes {
+        let Facts { status, kind, class, message, param, code, detail, .. } = &*self.0;
+        let body = ErrorBody {
+            message,
+            kind,
+            param: *param,
+            code: code.as_deref().unwrap_or(status.as_str()),
+            extra: &[],
         };
-        encoded.unwrap_or_default()
+        match shape {
+            ErrorShape::OpenAi => {
+                let mut extra = vec![("class", Value::from(*class))];
+                extra.extend(detail.clone().map(|detail| ("haleway", detail)));
+                ErrorBody { extra: &extra, ..body }.to_bytes()
+            }
+            ErrorShape::Anthropic => ErrorBody { kind: anthropic_kind(*status), ..body }.to_anthropic_bytes(),
+        }
     }
 
     /// The whole response.
@@ -238,7 +201,7 @@ mod tests {
     #[test]
     fn the_openai_shape_is_litellms_with_a_class() {
         let error = ApiError::invalid("no", Some("messages"));
-        let json: serde_json::Value = serde_json::from_slice(&error.to_json(ErrorShape::OpenAi)).unwrap();
+        let json: Value = serde_json::from_slice(&error.to_json(ErrorShape::OpenAi)).unwrap();
         assert_eq!(
             json,
             serde_json::json!({"error": {"message": "no", "type": "invalid_request_error", "param": "messages", "code": "400", "class": "bad_request"}})

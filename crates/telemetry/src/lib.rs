@@ -1,13 +1,10 @@
 //! Metrics, log set-up, and what keeps both small and honest.
 //!
-//! Nothing here reads the environment or a clock. Label values come from the configuration, and a message that
-//! repeats is a count.
+//! Nothing here reads the environment or a clock. Label values come from the configuration.
 
-mod limiter;
 mod logging;
 mod metrics;
 
-pub use limiter::{Logged, RepeatLimiter};
 pub use logging::{LogError, LogFormat, LogSources, init_logging};
 pub use metrics::{
     DeploymentLabels, DeploymentMetrics, GroupMetrics, HealthTotals, METRICS_CONTENT_TYPE, Metrics, OTHER,

@@ -22,7 +22,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use haleway_health::{Generation, PanicState, Timestamp, TrialLease};
+use haleway_health::{Generation, Timestamp, TrialLease};
 use haleway_providers::Operation;
 use haleway_routing::{
     self as routing, CallPlan, Facts, GiveUp, Health as _, Resolution, Step, Strategy, View,
@@ -340,17 +340,10 @@ impl Session<'_> {
             fallbacks: plan.fallbacks_entered(),
             attempts: trail.failures() + 1,
             skipped: trail.text(),
-            panic: self.panic(deployment),
+            panic: trail.panic(),
             total,
         };
         headers::served(&facts, upstream)
-    }
-
-    /// What the deployment's group is in, when it is not calm: callers are told that they are served in a panic.
-    fn panic(&self, deployment: &Deployment) -> Option<&'static str> {
-        let snapshot = self.gateway.hub.snapshot();
-        let group = snapshot.group(snapshot.group_of(deployment.slot)?)?;
-        (group.panic != PanicState::Calm).then(|| group.panic.as_str())
     }
 
     fn give_up(

@@ -1,6 +1,6 @@
 //! Which candidates were passed over or failed, for the caller's headers. Costs nothing while all is well.
 
-use haleway_health::{Snapshot, Timestamp};
+use haleway_health::{PanicState, Snapshot, Timestamp};
 use haleway_routing::{Attempt, CallPlan, Health, SkipReason, Stats, View};
 
 use crate::call::failure::Failed;
@@ -12,10 +12,11 @@ pub(crate) struct Trail {
     text: String,
     failed: Vec<String>,
     looked: bool,
+    panic: Option<&'static str>,
 }
 
 impl Trail {
-    /// Notes which members of the first group health kept out.
+    /// Notes what the group is in, and which members of the first group health kept out.
     pub(crate) fn passed_over<H: Health + ?Sized, S: Stats + ?Sized>(
         &mut self,
         now: Timestamp,
@@ -24,6 +25,9 @@ impl Trail {
         view: &View<'_, H, S>,
         snapshot: &Snapshot,
     ) {
+        let group = snapshot.group_of(attempt.slot).and_then(|group| snapshot.group(group));
+        self.panic =
+            group.map(|group| group.panic).filter(|panic| *panic != PanicState::Calm).map(PanicState::as_str);
         if std::mem::replace(&mut self.looked, true) {
             return;
         }
@@ -53,6 +57,11 @@ impl Trail {
     /// Failed attempts in the group named `group`.
     pub(crate) fn failures_in(&self, group: &str) -> u32 {
         u32::try_from(self.failed.iter().filter(|name| *name == group).count()).unwrap_or(u32::MAX)
+    }
+
+    /// What the group of the present attempt was in when it was chosen, if it was not calm.
+    pub(crate) const fn panic(&self) -> Option<&'static str> {
+        self.panic
     }
 
     /// `id=reason` of each, in order.
