@@ -5,12 +5,18 @@
 //! latest permit, once. Between two grants of a deployment lies at least the interval that the claim names, so
 //! what probes cost is bounded whatever the processes do.
 //!
+//! [`book`] is what the store decides, [`pod`] what each process decides by itself; both are pure, and the simulator
+//! runs them as they are.
+//!
 //! [`Fleet`] is asynchronous because a shared store is; its futures are unnamed, which rules out `dyn`. The
 //! implementations are few and known here, so [`FleetHandle`] names them: no boxing, no type parameter in every
 //! struct that holds one.
 
+pub mod book;
+mod id;
 mod local;
 mod permit;
+pub mod pod;
 
 use std::future::Future;
 use std::sync::Arc;
@@ -18,8 +24,12 @@ use std::time::Duration;
 
 use haleway_health::Timestamp;
 
+pub use id::PodId;
 pub use local::LocalFleet;
 pub use permit::{Grant, Permit, TooLate, USE_WITHIN};
+
+/// Shortest time from a verdict to the next probe, unless the interval itself is shorter.
+pub const MIN_GAP: Duration = Duration::from_secs(5);
 
 /// A claim for one probe.
 #[derive(Clone, Copy, Debug)]

@@ -1,9 +1,7 @@
-//! Permits within one process.
+//! Permits within one process: the book of permits without a store.
 //!
-//! Per deployment one record: the latest grant and whether its verdict came. The next grant is due one interval
-//! after the latest, whatever its outcome; while the verdict is missing, not before the hold has passed either
-//! (by then the probe has timed out: it was lost). The interval is that of the claim, so a deployment that comes
-//! under suspicion is probed at the pace of suspicion at once.
+//! The process's own clock is the store's, and no history is ever lost. A deployment that is seen for the first time is
+//! granted at once: the planner has staggered it already.
 
 use std::collections::HashMap;
 use std::future::Future;
@@ -13,35 +11,32 @@ use std::time::Duration;
 use haleway_health::Timestamp;
 use parking_lot::Mutex;
 
+use crate::book::{Answer, Book, ReplicationId, StoreTime, Terms, Verdict};
 use crate::permit::{Grant, Permit};
-use crate::{Ask, Claim, Fleet, Stale};
-
-/// Shortest time from a verdict to the next probe, unless the interval itself is shorter.
-const MIN_GAP: Duration = Duration::from_secs(5);
-
-#[derive(Debug)]
-struct Record {
-    seq: u64,
-    granted_at: Timestamp,
-    committed_at: Option<Timestamp>,
-}
+use crate::{Ask, Claim, Fleet, MIN_GAP, PodId, Stale};
 
 /// Permits of a process that has no fleet.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct LocalFleet {
-    records: Mutex<HashMap<Arc<str>, Record>>,
+    books: Mutex<HashMap<Arc<str>, Book>>,
+    history: ReplicationId,
+    pod: PodId,
+    state: Arc<str>,
 }
 
-impl Record {
-    /// When the next grant may follow.
-    fn due(&self, ask: &Ask<'_>) -> Timestamp {
-        let by_interval = self.granted_at + ask.interval;
-        let by_verdict = match self.committed_at {
-            Some(at) => at + MIN_GAP.min(ask.interval),
-            None => self.granted_at + ask.hold,
-        };
-        by_interval.max(by_verdict)
+impl Default for LocalFleet {
+    fn default() -> Self {
+        Self {
+            books: Mutex::default(),
+            history: ReplicationId::new("local"),
+            pod: PodId::new("local"),
+            state: "".into(),
+        }
     }
+}
+
+const fn store_time(now: Timestamp) -> StoreTime {
+    StoreTime::from_millis(now.as_millis())
 }
 
 impl LocalFleet {
@@ -52,19 +47,25 @@ impl LocalFleet {
 
     /// Asks for a permit.
     pub fn claim_now(&self, now: Timestamp, ask: &Ask<'_>) -> Claim {
-        let mut records = self.records.lock();
-        let Some(record) = records.get_mut(ask.deployment) else {
-            let deployment = Arc::clone(ask.deployment);
-            let record = Record { seq: 1, granted_at: now, committed_at: None };
-            records.insert(Arc::clone(&deployment), record);
-            return Claim::Granted(Permit::new(1, deployment, now));
+        let terms = Terms {
+            interval: ask.interval,
+            hold: ask.hold,
+            first_touch: Duration::ZERO,
+            split_brain: Duration::ZERO,
         };
-        let due = record.due(ask);
-        if now < due {
-            return Claim::Wait(due);
+        let mut books = self.books.lock();
+        let book = books.entry(Arc::clone(ask.deployment)).or_default();
+        let mut claim = || book.claim(store_time(now), &self.history, &terms, &self.pod);
+        let mut answer = claim();
+        if matches!(answer, Answer::Touch { .. }) {
+            answer = claim();
         }
-        *record = Record { seq: record.seq + 1, granted_at: now, committed_at: None };
-        Claim::Granted(Permit::new(record.seq, Arc::clone(ask.deployment), now))
+        match answer {
+            Answer::Grant { seq, .. } => Claim::Granted(Permit::new(seq, Arc::clone(ask.deployment), now)),
+            Answer::Touch { wait } | Answer::Wait { wait } | Answer::Quarantine { wait } => {
+                Claim::Wait(now + wait)
+            }
+        }
     }
 
     /// Notes that the verdict of `grant` came.
@@ -72,19 +73,22 @@ impl LocalFleet {
     /// # Errors
     /// When a later permit was granted, the verdict was committed already, or the deployment was forgotten.
     pub fn commit_now(&self, now: Timestamp, grant: &Grant) -> Result<(), Stale> {
-        let mut records = self.records.lock();
-        match records.get_mut(grant.deployment()) {
-            Some(record) if record.seq == grant.seq() && record.committed_at.is_none() => {
-                record.committed_at = Some(now);
-                Ok(())
-            }
-            Some(_) | None => Err(Stale { seq: grant.seq() }),
-        }
+        let stale = Stale { seq: grant.seq() };
+        let mut books = self.books.lock();
+        let book = books.get_mut(grant.deployment()).ok_or(stale)?;
+        let verdict = Verdict {
+            seq: grant.seq(),
+            // The next claim names its own.
+            next_interval: Duration::ZERO,
+            min_gap: MIN_GAP,
+            state: Arc::clone(&self.state),
+        };
+        book.commit(store_time(now), &verdict).map(|_| ()).map_err(|_| stale)
     }
 
     /// Forgets deployments that are gone, after a reload. One that comes back starts anew.
     pub fn retain(&self, keep: impl Fn(&str) -> bool) {
-        self.records.lock().retain(|deployment, _| keep(deployment));
+        self.books.lock().retain(|deployment, _| keep(deployment));
     }
 }
 
