@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use http::{HeaderMap, Method, Uri};
@@ -80,6 +81,48 @@ pub enum Reply {
     Translated(Box<dyn Translator>),
 }
 
+impl Reply {
+    /// Whether an answer may only say where the next one is to be had: see [`Translator::progress`].
+    pub fn continues(&self) -> bool {
+        match self {
+            Self::Passthrough => false,
+            Self::Translated(translator) => translator.continues(),
+        }
+    }
+
+    /// Whether the provider answers in one piece, whatever was asked for.
+    pub fn is_whole(&self) -> bool {
+        match self {
+            Self::Passthrough => false,
+            Self::Translated(translator) => translator.is_whole(),
+        }
+    }
+}
+
+/// What an answer of a provider that works in the background comes to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Progress {
+    /// It is the answer, as the client is to see it.
+    Done(Bytes),
+    /// The work goes on: ask there, and read that answer in the same way.
+    Again(Follow),
+    /// The work is done, and its bytes are there. They are the client's as they come.
+    Fetch(Follow),
+    /// The client asked for what is not there (yet). The deployment is not to blame.
+    Refused(Refusal),
+}
+
+/// Where to go on with a call. Always a `GET` without a body.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Follow {
+    /// The absolute URL.
+    pub uri: Uri,
+    /// How long to wait first.
+    pub wait: Duration,
+    /// Whether the call's headers, which hold the credential, go along. Never to another host than the call's.
+    pub credential: bool,
+}
+
 /// Turns the success answers of one call into OpenAI's shape. Errors (any status but 2xx) are never given to
 /// it: the classifier reads them raw.
 pub trait Translator: fmt::Debug + Send {
@@ -91,6 +134,24 @@ pub trait Translator: fmt::Debug + Send {
 
     /// One event of a stream, as [`crate::EventReader`] cuts them. Pushes the JSON of zero or more OpenAI chunks (without `data:`) onto `chunks`.
     fn event(&mut self, event: Option<&str>, data: &[u8], chunks: &mut Vec<Bytes>) -> Step;
+
+    /// Whether [`Self::progress`] may answer anything but [`Progress::Done`].
+    fn continues(&self) -> bool {
+        false
+    }
+
+    /// Whether the provider has no streams on this wire: a client that wants one gets the whole answer as events.
+    fn is_whole(&self) -> bool {
+        false
+    }
+
+    /// The whole body of a 2xx answer, or where the call goes on.
+    ///
+    /// # Errors
+    /// When the body is not what the provider promises, or says that the work failed.
+    fn progress(&mut self, body: &[u8]) -> Result<Progress, Untranslatable> {
+        self.answer(body).map(Progress::Done)
+    }
 
     /// How the events of a stream are set apart.
     fn framing(&self) -> Framing {

@@ -8,6 +8,7 @@ mod call;
 pub mod classify;
 mod events;
 mod mode;
+pub mod objects;
 mod operation;
 mod probe;
 mod reference;
@@ -18,10 +19,13 @@ mod sigv4;
 mod target;
 mod wires;
 
-pub use call::{Call, CallOptions, Refusal, Reply, Step, Translator, Untranslatable, is_usage_chunk};
+pub use call::{
+    Call, CallOptions, Follow, Progress, Refusal, Reply, Step, Translator, Untranslatable, is_usage_chunk,
+};
 pub use classify::{Answer, Fault, Transport, classify, classify_transport, first_event};
 pub use events::{EventError, EventReader, Framing};
 pub use mode::{Mode, ModeOrigin, mode_of_name};
+pub use objects::{Action, Errand, Posted};
 pub use operation::Operation;
 pub use probe::{
     CannotProbe, Expectation, Finding, Judgement, Probe, ProbeAnswer, ProbeMemory, ProbeSettings, judge,

@@ -5,7 +5,8 @@ use std::fmt;
 
 use crate::Mode;
 
-/// A client's call with a JSON body, named after OpenAI's path unless said otherwise.
+/// A client's call, named after OpenAI's path unless said otherwise. The body is JSON unless said otherwise; of the last
+/// three, see [`crate::Action`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Operation {
     /// `/chat/completions`.
@@ -26,11 +27,19 @@ pub enum Operation {
     Speech,
     /// `/rerank`, in the shape of Cohere.
     Rerank,
+    /// `/ocr`, in the shape of Mistral.
+    Ocr,
+    /// `/files`: uploads, and what batches read and write.
+    Files,
+    /// `/batches`: jobs of many requests.
+    Batches,
+    /// `/videos`: jobs that make one video.
+    Videos,
 }
 
 impl Operation {
     /// Every operation, in the order of declaration.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 13] = [
         Self::Chat,
         Self::Completions,
         Self::Embeddings,
@@ -40,6 +49,10 @@ impl Operation {
         Self::Images,
         Self::Speech,
         Self::Rerank,
+        Self::Ocr,
+        Self::Files,
+        Self::Batches,
+        Self::Videos,
     ];
 
     /// The client's path below `/v1`.
@@ -54,6 +67,10 @@ impl Operation {
             Self::Images => "/images/generations",
             Self::Speech => "/audio/speech",
             Self::Rerank => "/rerank",
+            Self::Ocr => "/ocr",
+            Self::Files => "/files",
+            Self::Batches => "/batches",
+            Self::Videos => "/videos",
         }
     }
 
@@ -68,7 +85,15 @@ impl Operation {
             Self::Images => Mode::ImageGeneration,
             Self::Speech => Mode::AudioSpeech,
             Self::Rerank => Mode::Rerank,
+            Self::Ocr => Mode::Ocr,
+            Self::Files | Self::Batches => Mode::Batch,
+            Self::Videos => Mode::VideoGeneration,
         }
+    }
+
+    /// Whether the call is about objects that a deployment keeps: made once, looked at later, and nowhere else.
+    pub const fn keeps_objects(self) -> bool {
+        matches!(self, Self::Files | Self::Batches | Self::Videos)
     }
 
     /// The place in a table of one entry per operation.

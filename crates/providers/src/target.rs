@@ -91,11 +91,14 @@ impl Target {
         model_override: Option<&str>,
         options: CallOptions,
     ) -> Result<Call, Refusal> {
-        let model = match model_override {
-            Some(captured) if self.wildcard => Some(self.wire_model.replacen('*', captured, 1)),
-            Some(_) | None => None,
-        };
+        let model = self.model_of(model_override);
         self.build(operation, body, model.as_deref(), options, Purpose::Traffic)
+    }
+
+    /// The wire model when it is not the deployment's own: what a wildcard took stands for its `*`.
+    pub(crate) fn model_of(&self, captured: Option<&str>) -> Option<String> {
+        let captured = captured.filter(|_| self.wildcard)?;
+        Some(self.wire_model.replacen('*', captured, 1))
     }
 
     /// The one road to the provider, for traffic and probes.
@@ -133,6 +136,15 @@ impl Target {
                 "the model's name cannot be part of the provider's URL".to_owned(),
             )
         })
+    }
+
+    /// Where `operation` is served, if it is.
+    pub(crate) fn route_uri(
+        &self,
+        operation: Operation,
+        model: Option<&str>,
+    ) -> Result<Option<Uri>, Refusal> {
+        self.route(operation).map(|route| self.uri(route, model, false)).transpose()
     }
 
     /// The wire on which `operation` is served.

@@ -8,6 +8,7 @@ pub mod chat;
 mod envelope;
 pub mod error_body;
 pub mod eventstream;
+pub mod form;
 pub mod sse;
 pub mod wait;
 

@@ -182,7 +182,7 @@ pub(super) const GEMINI: Provider = Provider {
         at(Mode::Chat, Method::Post, "/models/{model}:generateContent", Wire::Gemini),
         at(Mode::Embedding, Method::Post, "/models/{model}:batchEmbedContents", Wire::Gemini),
         at(Mode::ImageGeneration, Method::Post, "/models/{model}:predict", Wire::Google),
-        at(Mode::VideoGeneration, Method::Post, "/models/{model}:predictLongRunning", Wire::Google),
+        at(Mode::VideoGeneration, Method::Post, "/models/{model}:predictLongRunning", Wire::Gemini),
         at(Mode::AudioSpeech, Method::Post, "/models/{model}:generateContent", Wire::Google),
         at(Mode::AudioTranscription, Method::Post, "/interactions", Wire::Google),
         at(

@@ -52,6 +52,7 @@ pub(super) const OPENAI_COMPATIBLE: Provider = Provider {
         at(Mode::AudioSpeech, Method::Post, "/audio/speech", Wire::OpenAi),
         at(Mode::AudioTranscription, Method::PostForm, "/audio/transcriptions", Wire::OpenAi),
         at(Mode::ImageGeneration, Method::Post, "/images/generations", Wire::OpenAi),
+        at(Mode::VideoGeneration, Method::PostForm, "/videos", Wire::OpenAi),
         at(Mode::Responses, Method::Post, "/responses", Wire::OpenAi),
         at(Mode::Realtime, Method::WebSocket, "wss:/realtime?model={model}", Wire::Realtime),
         at(Mode::Batch, Method::Get, "/batches", Wire::OpenAi),

@@ -118,9 +118,13 @@ impl Plan<'_> {
             return face.place(self, operation);
         }
         let provider = self.name.provider;
+        if operation.keeps_objects() {
+            return self.kept(operation);
+        }
         let endpoint = match (provider.wire, operation) {
             (Wire::Anthropic, Operation::Chat | Operation::Messages) => provider.endpoint(Mode::Chat)?,
-            (Wire::Anthropic, _) | (Wire::Cohere, Operation::Completions) => return None,
+            // What `/v2/parse` takes and gives is not known.
+            (Wire::Anthropic, _) | (Wire::Cohere, Operation::Completions | Operation::Ocr) => return None,
             (Wire::Bedrock, Operation::Moderations | Operation::Responses) => return None,
             (Wire::OpenAi, Operation::Moderations) => return self.moderations(),
             (Wire::OpenAi, Operation::Messages) | (_, Operation::Moderations) => return None,
@@ -130,6 +134,40 @@ impl Plan<'_> {
             return None;
         }
         Some((endpoint.wire, self.url(endpoint.path)?))
+    }
+
+    /// Where objects of a kind are kept. Batches of the provider's own shape are not OpenAI's.
+    fn kept(&self, operation: Operation) -> Option<(Wire, String)> {
+        let provider = self.name.provider;
+        let lists = provider.endpoint(Mode::Batch).filter(|endpoint| endpoint.method == Method::Get);
+        let path = match operation {
+            Operation::Files => {
+                lists.filter(|endpoint| matches!(endpoint.wire, Wire::OpenAi | Wire::Jobs))?;
+                operation.path()
+            }
+            Operation::Batches => {
+                let path = lists.filter(|endpoint| endpoint.wire == Wire::OpenAi)?.path;
+                path.split('?').next().unwrap_or(path)
+            }
+            Operation::Videos => {
+                let endpoint = provider.endpoint(operation.mode())?;
+                // OpenAI's path is its promise of OpenAI's shape.
+                let spoken = (endpoint.wire == Wire::OpenAi && endpoint.path == operation.path())
+                    || matches!(endpoint.wire, Wire::Gemini | Wire::DashScope | Wire::Jobs);
+                return spoken.then(|| Some((endpoint.wire, self.url(endpoint.path)?))).flatten();
+            }
+            Operation::Chat
+            | Operation::Completions
+            | Operation::Embeddings
+            | Operation::Responses
+            | Operation::Messages
+            | Operation::Moderations
+            | Operation::Images
+            | Operation::Speech
+            | Operation::Rerank
+            | Operation::Ocr => return None,
+        };
+        Some((Wire::OpenAi, self.extended(path)))
     }
 
     /// The list of batches, one entry long where the provider can be asked so.
@@ -188,7 +226,8 @@ fn not_supported(provider: &'static Provider) -> ResolveError {
 
 /// The wire of what the deployment is for, when clients can call it and this version does not speak it.
 fn unspoken(provider: &Provider, mode: Mode) -> Option<&'static str> {
-    let called = Operation::ALL.iter().any(|operation| operation.mode() == mode);
+    let called =
+        Operation::ALL.iter().any(|operation| operation.mode() == mode && !operation.keeps_objects());
     let wire = provider.endpoint(mode).map(|endpoint| endpoint.wire)?;
     (called && !wires::spoken(wire)).then(|| wire.as_str())
 }

@@ -137,9 +137,14 @@ pub(crate) fn applies(name: &str, operation: Operation) -> bool {
                 || (name == "max_tokens" && operation == Operation::Messages)
         }
         Operation::Images => !(generates || chats) || name == "n",
-        Operation::Embeddings | Operation::Moderations | Operation::Speech | Operation::Rerank => {
-            !(generates || chats)
-        }
+        Operation::Embeddings
+        | Operation::Moderations
+        | Operation::Speech
+        | Operation::Rerank
+        | Operation::Ocr
+        | Operation::Videos => !(generates || chats),
+        // What is kept is the caller's as it came.
+        Operation::Files | Operation::Batches => false,
     }
 }
 

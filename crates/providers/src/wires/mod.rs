@@ -6,6 +6,7 @@ pub(crate) mod azure;
 mod bedrock;
 mod chat;
 mod cohere;
+pub(crate) mod follow;
 mod gemini;
 mod members;
 mod ollama;
@@ -13,6 +14,7 @@ mod openai;
 mod rerank;
 mod tei;
 mod vectors;
+pub(crate) mod video;
 
 use haleway_wire::Envelope;
 
@@ -49,23 +51,23 @@ pub(crate) const fn spoken(wire: Wire) -> bool {
         | Wire::Rerank
         | Wire::Tei
         | Wire::VoyageRerank
-        | Wire::NimRerank => true,
+        | Wire::NimRerank
+        | Wire::MistralOcr
+        | Wire::Jobs => true,
         Wire::Watsonx
         | Wire::Replicate
         | Wire::Deepgram
         | Wire::ElevenLabs
         | Wire::DashScope
-        | Wire::MistralOcr
         | Wire::Realtime
-        | Wire::Google
-        | Wire::Jobs => false,
+        | Wire::Google => false,
     }
 }
 
 /// The provider's body for a client's.
 pub(crate) fn encode(wire: Wire, encode: &Encode<'_>) -> Result<Encoded, Refusal> {
     match wire {
-        Wire::OpenAi | Wire::Azure | Wire::Rerank => Ok(openai::encode(encode)),
+        Wire::OpenAi | Wire::Azure | Wire::Rerank | Wire::MistralOcr => Ok(openai::encode(encode)),
         Wire::Anthropic => anthropic::encode(encode),
         Wire::Bedrock => bedrock::encode(encode),
         Wire::Cohere => cohere::encode(encode),
@@ -79,7 +81,6 @@ pub(crate) fn encode(wire: Wire, encode: &Encode<'_>) -> Result<Encoded, Refusal
         | Wire::Deepgram
         | Wire::ElevenLabs
         | Wire::DashScope
-        | Wire::MistralOcr
         | Wire::Realtime
         | Wire::Google
         | Wire::Jobs => Err(Refusal::unsupported(encode.target.provider.id, encode.operation)),

@@ -175,7 +175,11 @@ const fn streams(operation: Operation) -> bool {
         | Operation::Moderations
         | Operation::Images
         | Operation::Speech
-        | Operation::Rerank => false,
+        | Operation::Rerank
+        | Operation::Ocr
+        | Operation::Files
+        | Operation::Batches
+        | Operation::Videos => false,
     }
 }
 

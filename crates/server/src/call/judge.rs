@@ -63,7 +63,13 @@ pub(crate) const fn answer_kind(operation: Operation) -> Option<AnswerKind> {
         Operation::Responses => Some(AnswerKind::Responses),
         Operation::Messages => Some(AnswerKind::Messages),
         Operation::Rerank => Some(AnswerKind::Rerank),
-        Operation::Moderations | Operation::Images | Operation::Speech => None,
+        Operation::Moderations
+        | Operation::Images
+        | Operation::Speech
+        | Operation::Ocr
+        | Operation::Files
+        | Operation::Batches
+        | Operation::Videos => None,
     }
 }
 
@@ -78,6 +84,10 @@ pub(crate) const fn stream_kind(operation: Operation) -> StreamKind {
         | Operation::Moderations
         | Operation::Images
         | Operation::Speech
-        | Operation::Rerank => StreamKind::Chat,
+        | Operation::Rerank
+        | Operation::Ocr
+        | Operation::Files
+        | Operation::Batches
+        | Operation::Videos => StreamKind::Chat,
     }
 }

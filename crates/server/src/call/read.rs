@@ -150,7 +150,8 @@ pub(crate) fn required(operation: Operation, envelope: &Envelope<'_>) -> Result<
         Operation::Images => ("prompt", b"\""),
         Operation::Speech => ("input", b"\""),
         Operation::Rerank => ("query", b"\"{"),
-        Operation::Responses => return Ok(()),
+        Operation::Ocr => ("document", b"{"),
+        Operation::Responses | Operation::Files | Operation::Batches | Operation::Videos => return Ok(()),
     };
     match envelope.get(name).map(|raw| raw.get()) {
         None | Some("null") => Err(ApiError::invalid(

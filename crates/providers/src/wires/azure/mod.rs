@@ -97,12 +97,21 @@ impl Face {
                     Operation::Responses => {
                         return Some((Wire::Azure, format!("{root}/openai/responses?api-version={version}")));
                     }
+                    Operation::Files | Operation::Batches => {
+                        let below = operation.path();
+                        return Some((Wire::Azure, format!("{root}/openai{below}?api-version={version}")));
+                    }
+                    Operation::Videos => {
+                        return Some((Wire::Azure, format!("{root}/openai/v1/videos?api-version={version}")));
+                    }
                     Operation::Chat
                     | Operation::Completions
                     | Operation::Embeddings
                     | Operation::Images
                     | Operation::Speech => operation.path(),
-                    Operation::Messages | Operation::Moderations | Operation::Rerank => return None,
+                    Operation::Messages | Operation::Moderations | Operation::Rerank | Operation::Ocr => {
+                        return None;
+                    }
                 };
                 let deployment =
                     deployment.clone().unwrap_or_else(|| format!("{root}/openai/deployments/{{model}}"));
@@ -114,11 +123,14 @@ impl Face {
                 | Operation::Embeddings
                 | Operation::Responses
                 | Operation::Images
-                | Operation::Speech => {
+                | Operation::Speech
+                | Operation::Files
+                | Operation::Batches
+                | Operation::Videos => {
                     let query = if *preview { "?api-version=preview" } else { "" };
                     Some((Wire::Azure, format!("{root}/openai/v1{}{query}", operation.path())))
                 }
-                Operation::Messages | Operation::Moderations | Operation::Rerank => None,
+                Operation::Messages | Operation::Moderations | Operation::Rerank | Operation::Ocr => None,
             },
             Self::Services => services(plan, operation),
             Self::Serverless => match operation {
@@ -126,11 +138,15 @@ impl Face {
                     Some((Wire::OpenAi, plan.extended(operation.path())))
                 }
                 Operation::Rerank => Some((Wire::Rerank, format!("{}/v1/rerank", without_v1(plan.base)))),
+                Operation::Ocr => Some((Wire::MistralOcr, format!("{}{OCR}", without_v1(plan.base)))),
                 Operation::Responses
                 | Operation::Messages
                 | Operation::Moderations
                 | Operation::Images
-                | Operation::Speech => None,
+                | Operation::Speech
+                | Operation::Files
+                | Operation::Batches
+                | Operation::Videos => None,
             },
             Self::Claude => match operation {
                 Operation::Chat | Operation::Messages => {
@@ -143,7 +159,11 @@ impl Face {
                 | Operation::Moderations
                 | Operation::Images
                 | Operation::Speech
-                | Operation::Rerank => None,
+                | Operation::Rerank
+                | Operation::Ocr
+                | Operation::Files
+                | Operation::Batches
+                | Operation::Videos => None,
             },
         }
     }
@@ -157,15 +177,31 @@ fn services(plan: &Plan<'_>, operation: Operation) -> Option<(Wire, String)> {
         }
         Operation::Responses => Some((Wire::OpenAi, format!("{root}/openai/v1/responses"))),
         Operation::Rerank => Some((Wire::Rerank, format!("{root}/v1/rerank"))),
+        Operation::Ocr => Some((Wire::MistralOcr, format!("{root}{OCR}"))),
+        Operation::Files | Operation::Batches => {
+            let (below, version) = (operation.path(), version(plan));
+            Some((Wire::Azure, format!("{root}/openai{below}?api-version={version}")))
+        }
         Operation::Images => {
-            let version = plan.source.api_version.map_or_else(|| default_version(plan), str::to_owned);
+            let version = version(plan);
             Some((
                 Wire::OpenAi,
                 format!("{root}/openai/deployments/{{model}}/images/generations?api-version={version}"),
             ))
         }
-        Operation::Completions | Operation::Messages | Operation::Moderations | Operation::Speech => None,
+        Operation::Completions
+        | Operation::Messages
+        | Operation::Moderations
+        | Operation::Speech
+        | Operation::Videos => None,
     }
+}
+
+/// Mistral's OCR on Azure AI.
+const OCR: &str = "/providers/mistral/azure/ocr";
+
+fn version(plan: &Plan<'_>) -> String {
+    plan.source.api_version.map_or_else(|| default_version(plan), str::to_owned)
 }
 
 fn without_v1(base: &Base) -> &str {

@@ -44,7 +44,11 @@ pub(super) fn encode(encode: &Encode<'_>) -> Result<Encoded, Refusal> {
         | Operation::Responses
         | Operation::Messages
         | Operation::Moderations
-        | Operation::Speech => Err(Refusal::unsupported(encode.target.provider.id, encode.operation)),
+        | Operation::Speech
+        | Operation::Ocr
+        | Operation::Files
+        | Operation::Batches
+        | Operation::Videos => Err(Refusal::unsupported(encode.target.provider.id, encode.operation)),
     }
 }
 
@@ -59,7 +63,11 @@ pub(super) fn translator(operation: Operation, created: u64) -> Box<dyn Translat
         | Operation::Responses
         | Operation::Messages
         | Operation::Moderations
-        | Operation::Speech => Box::new(Reader::new(id(b"", created), created, "", false)),
+        | Operation::Speech
+        | Operation::Ocr
+        | Operation::Files
+        | Operation::Batches
+        | Operation::Videos => Box::new(Reader::new(id(b"", created), created, "", false)),
     }
 }
 

@@ -17,6 +17,7 @@ use serde_json::{Map, Value};
 
 use super::Encode;
 use super::members::Members;
+use crate::target::Target;
 use crate::{Refusal, Untranslatable};
 
 /// Whether the client asked for the chunk that holds a stream's usage.
@@ -103,8 +104,13 @@ pub(super) fn value(raw: &serde_json::value::RawValue) -> Result<Value, Refusal>
 
 /// The body's text; the deployment's `extra_body` outranks everything.
 pub(super) fn written(encode: &Encode<'_>, body: Map<String, Value>) -> Bytes {
+    written_for(encode.target, body)
+}
+
+/// The same without a body of the client's to encode.
+pub(super) fn written_for(target: &Target, body: Map<String, Value>) -> Bytes {
     let text = Value::Object(body).to_string();
-    let extra = &encode.target.defaults.extra;
+    let extra = &target.defaults.extra;
     if extra.is_empty() {
         return text.into();
     }

@@ -35,6 +35,9 @@ pub(super) fn encode(encode: &Encode<'_>) -> Result<Encoded, Refusal> {
     match encode.operation {
         Operation::Embeddings => embed(encode),
         Operation::Rerank => rerank(encode),
+        Operation::Ocr | Operation::Files | Operation::Batches | Operation::Videos => {
+            Err(Refusal::unsupported(encode.target.provider.id, encode.operation))
+        }
         Operation::Chat
         | Operation::Completions
         | Operation::Responses
@@ -63,7 +66,11 @@ pub(super) fn translator(operation: Operation, created: u64) -> Box<dyn Translat
         | Operation::Messages
         | Operation::Moderations
         | Operation::Images
-        | Operation::Speech => Box::new(Reader::new(created, "")),
+        | Operation::Speech
+        | Operation::Ocr
+        | Operation::Files
+        | Operation::Batches
+        | Operation::Videos => Box::new(Reader::new(created, "")),
     }
 }
 

@@ -37,7 +37,11 @@ pub(super) fn encode(encode: &Encode<'_>) -> Result<Encoded, Refusal> {
         | Operation::Moderations
         | Operation::Images
         | Operation::Speech
-        | Operation::Rerank => (request::translate(encode, model)?, Box::new(Reader::new(created, model))),
+        | Operation::Rerank
+        | Operation::Ocr
+        | Operation::Files
+        | Operation::Batches
+        | Operation::Videos => (request::translate(encode, model)?, Box::new(Reader::new(created, model))),
     };
     Ok(Encoded {
         body,
@@ -57,7 +61,11 @@ pub(super) fn translator(operation: Operation, created: u64) -> Box<dyn Translat
         | Operation::Moderations
         | Operation::Images
         | Operation::Speech
-        | Operation::Rerank => Box::new(Reader::new(created, "")),
+        | Operation::Rerank
+        | Operation::Ocr
+        | Operation::Files
+        | Operation::Batches
+        | Operation::Videos => Box::new(Reader::new(created, "")),
     }
 }
 

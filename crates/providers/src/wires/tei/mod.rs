@@ -24,7 +24,11 @@ pub(super) fn encode(encode: &Encode<'_>) -> Result<Encoded, Refusal> {
         | Operation::Messages
         | Operation::Moderations
         | Operation::Images
-        | Operation::Speech => Err(Refusal::unsupported(encode.target.provider.id, encode.operation)),
+        | Operation::Speech
+        | Operation::Ocr
+        | Operation::Files
+        | Operation::Batches
+        | Operation::Videos => Err(Refusal::unsupported(encode.target.provider.id, encode.operation)),
     }
 }
 
