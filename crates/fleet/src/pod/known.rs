@@ -37,8 +37,10 @@ pub(super) struct Known {
 }
 
 impl Known {
-    pub(super) const fn informed(&self) -> bool {
-        self.granted.is_some()
+    /// Whether a grant is known that is older than its interval.
+    pub(super) fn informed(&self, now: Timestamp) -> bool {
+        let spacing = self.due.map_or(Duration::ZERO, |due| due.spacing);
+        self.granted.is_some_and(|at| at + spacing <= now)
     }
 
     pub(super) const fn doubted_by(&self) -> Option<&PodId> {

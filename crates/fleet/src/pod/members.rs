@@ -25,7 +25,7 @@ pub struct Beat {
     pub age: Duration,
     /// What the pod is for.
     pub role: Role,
-    /// Whether it has heard of any grant.
+    /// Whether it has heard of a grant that is older than its interval.
     pub informed: bool,
 }
 
@@ -71,7 +71,7 @@ impl Members {
         std::iter::once((&self.me, self.role)).chain(self.others(now).map(|(pod, member)| (pod, member.role)))
     }
 
-    /// Whether any other pod that is there has heard of a grant.
+    /// Whether any other pod that is there has heard of a grant that is older than its interval.
     pub fn informed(&self, now: Timestamp) -> bool {
         self.others(now).any(|(_, member)| member.informed)
     }

@@ -9,7 +9,7 @@
 //!   of the doubt is another pod's.
 //! - **Half an interval** after the latest grant it heard of a pod does not claim at all, so that a store whose clock
 //!   jumps ahead shortens no spacing by more than half.
-//! - **Use-by**: an answer that took longer than [`USE_WITHIN`] from the start of the claim is not used.
+//! - **Use-by**: an answer that took longer than [`crate::USE_WITHIN`] from the start of the claim is not used.
 
 mod fitness;
 mod known;
@@ -32,7 +32,7 @@ pub use witness::{Certainty, Reach, Witnesses};
 
 use crate::book::Answer;
 use crate::id::hash;
-use crate::{Ask, PodId, USE_WITHIN};
+use crate::{Ask, Permit, PodId};
 use known::Known;
 
 /// How much later each place in the order tries.
@@ -69,15 +69,10 @@ pub enum Abstain {
 }
 
 /// What the answer to a claim means here.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// The probe may be sent, until `use_by`.
-    Granted {
-        /// The fencing token.
-        seq: u64,
-        /// The last moment.
-        use_by: Timestamp,
-    },
+    /// One probe may be sent, soon.
+    Granted(Permit),
     /// The answer came too late: the permit is not used, and nobody gets one until its hold ends.
     TooLate {
         /// The fencing token that is lost.
@@ -161,15 +156,16 @@ impl Pod {
         &mut self.fitness
     }
 
-    /// Whether this pod has heard of any grant: what it says of itself in its heartbeat.
-    pub fn informed(&self) -> bool {
-        self.known.values().any(Known::informed)
+    /// Whether this pod has heard of a grant that is older than its interval: what it says of itself in its heartbeat.
+    /// On a first install nobody has, until the first round is over.
+    pub fn informed(&self, now: Timestamp) -> bool {
+        self.known.values().any(|known| known.informed(now))
     }
 
-    /// The wait for the first grant of a deployment that the store has no record of: a phase of the interval when nobody
-    /// in the fleet has heard of any grant, else a whole interval, because the record may have been lost just after one.
+    /// The wait for the first grant of a deployment that the store has no record of: a phase of the interval on a
+    /// first install, else a whole interval, because the record may have been lost just after a grant.
     pub fn first_touch(&self, now: Timestamp, ask: &Ask<'_>) -> Duration {
-        if self.informed() || self.members.informed(now) {
+        if self.informed(now) || self.members.informed(now) {
             return ask.interval;
         }
         let interval = u64::try_from(ask.interval.as_millis()).unwrap_or(u64::MAX).max(1);
@@ -212,8 +208,8 @@ impl Pod {
         match *answer {
             Answer::Grant { seq, next } => {
                 known.granted(started, next);
-                let use_by = started + USE_WITHIN;
-                if now > use_by { Outcome::TooLate { seq } } else { Outcome::Granted { seq, use_by } }
+                let permit = Permit::new(seq, Arc::clone(ask.deployment), started);
+                if now > permit.use_by() { Outcome::TooLate { seq } } else { Outcome::Granted(permit) }
             }
             Answer::Touch { wait } | Answer::Wait { wait } | Answer::Quarantine { wait } => {
                 known.wait_until(now + wait, ask.interval);

@@ -139,11 +139,17 @@ fn no_claim_before_half_an_interval_since_the_latest_grant_it_heard_of() {
 fn an_answer_counts_from_the_start_of_the_claim() {
     let (d, grant) = (deployment(), Answer::Grant { seq: 4, next: MINUTE });
     let mut pod = pod("a");
-    let outcome = pod.answered(at(START), at(START + 2_000), &ask(&d), &grant);
-    assert_eq!(outcome, Outcome::Granted { seq: 4, use_by: at(START + 2_000) });
+    let Outcome::Granted(permit) = pod.answered(at(START), at(START + 2_000), &ask(&d), &grant) else {
+        panic!("in time");
+    };
+    assert_eq!(permit.redeem(at(START + 2_000)).unwrap().seq(), 4);
+    let Outcome::Granted(permit) = pod.answered(at(START), at(START + 100), &ask(&d), &grant) else {
+        panic!("in time");
+    };
+    assert!(permit.redeem(at(START + 2_001)).is_err(), "the machine slept after the answer came");
     let outcome = pod.answered(at(START), at(START + 2_001), &ask(&d), &grant);
     assert_eq!(outcome, Outcome::TooLate { seq: 4 });
-    // The machine slept between the answer and its use: nothing is asked for before the next one is due.
+    // Nothing is asked for before the next one is due.
     assert!(when(pod.turn(at(START + 40_000), &ask(&d))) >= START + 60_000);
 }
 
@@ -168,7 +174,8 @@ fn a_first_touch_waits_a_whole_interval_once_anybody_has_heard_of_a_grant() {
     assert_eq!(fresh.first_touch(at(START + 60_000), &ask(&d)), phase, "the one who knew is gone");
     let other = PodId::new("b");
     fresh.heard(now, &d, &Heard { observer: &other, age: ms(0), passed: true, next: MINUTE });
-    assert!(fresh.informed());
+    assert_eq!(fresh.first_touch(at(START + 59_999), &ask(&d)), phase, "the first round is not over");
+    assert!(fresh.informed(at(START + 60_000)));
     assert_eq!(fresh.first_touch(at(START + 60_000), &ask(&d)), MINUTE);
 }
 
