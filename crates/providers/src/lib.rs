@@ -2,9 +2,10 @@
 //!
 //! [`resolve`] turns a deployment's parameters into a [`Target`]. [`Target::call`] builds a client's call and
 //! [`Target::probe`] a probe, on the same road; [`judge`] reads a probe's answer. The [`registry`] holds the
-//! providers as rows, `wires` what differs between their formats.
+//! providers as rows, `wires` what differs between their formats, the [`catalogue`] what is known about models.
 
 mod call;
+pub mod catalogue;
 pub mod classify;
 mod events;
 mod mode;

@@ -180,7 +180,7 @@ fn bedrock(name: &mut ModelName) {
 }
 
 /// Whether a path segment has the form of an AWS region: `us-west-2`, `ap-southeast-1`, `us-gov-east-1`.
-pub(super) fn is_region(segment: &str) -> bool {
+pub(crate) fn is_region(segment: &str) -> bool {
     const AREAS: [&str; 10] = ["us", "eu", "ap", "ca", "sa", "me", "af", "il", "mx", "cn"];
     let parts: Vec<&str> = segment.split('-').collect();
     let [area, middle @ .., number] = parts.as_slice() else { return false };
