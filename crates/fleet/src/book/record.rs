@@ -53,6 +53,8 @@ pub struct Record {
     pub state: Option<Arc<str>>,
     /// `obs`: when the grant of the latest verdict was made: the age of the evidence counts from here.
     pub observed_at: Option<StoreTime>,
+    /// `oby`: who got that grant.
+    pub observed_by: Option<PodId>,
     /// `ver`: how many verdicts were accepted.
     pub version: u64,
 }
@@ -79,6 +81,7 @@ impl Record {
             rest: Duration::ZERO,
             state: None,
             observed_at: None,
+            observed_by: None,
             version: 0,
         }
     }
@@ -107,6 +110,7 @@ impl Record {
         self.rest = verdict.min_gap;
         self.state = Some(Arc::clone(&verdict.state));
         self.observed_at = self.granted_at;
+        self.observed_by.clone_from(&self.owner);
         self.version += 1;
         self.floor = now;
         self.due = self.granted_at.map_or(now, |at| at + verdict.next_interval).max(now + verdict.min_gap);

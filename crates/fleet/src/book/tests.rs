@@ -107,6 +107,11 @@ fn a_verdict_is_as_old_as_its_grant() {
     let record = book.record().unwrap();
     assert_eq!((record.observed_at, record.committed_at), (Some(at(0)), Some(at(20_000))));
     assert_eq!((record.version, record.state.as_deref()), (1, Some("healthy")));
+    // The next grant changes nothing of what is known.
+    claim(&mut book, 60_000, 60_000);
+    let record = book.record().unwrap();
+    assert_eq!((record.observed_at, record.observed_by.clone()), (Some(at(0)), Some(PodId::new("a"))));
+    assert_eq!(record.owner, Some(PodId::new("b")));
 }
 
 #[test]

@@ -24,8 +24,8 @@ pub(super) struct Known {
     due: Option<Due>,
     /// When the latest grant that this pod heard of was made.
     granted: Option<Timestamp>,
-    /// When the latest verdict that this pod heard of was granted.
-    judged: Option<Timestamp>,
+    /// When the latest verdict that this pod heard of was granted, and its number.
+    judged: Option<(Timestamp, u64)>,
     /// Who saw the latest verdict, when it was a failure.
     doubted_by: Option<PodId>,
     /// This pod's latest verdict, until another pod's was compared with it.
@@ -74,11 +74,11 @@ impl Known {
     /// Takes in a verdict; whether it is a new one.
     pub(super) fn heard(&mut self, now: Timestamp, heard: &Heard<'_>) -> bool {
         let sent = now - heard.age;
-        self.granted = self.granted.max(Some(sent));
-        if self.judged.is_some_and(|at| sent <= at) {
+        if self.judged.is_some_and(|(at, seq)| sent <= at || heard.seq == seq) {
             return false;
         }
-        self.judged = Some(sent);
+        self.judged = Some((sent, heard.seq));
+        self.granted = self.granted.max(Some(sent));
         self.due = Some(Due { at: now + heard.next, spacing: heard.age + heard.next });
         self.doubted_by = (!heard.passed).then(|| heard.observer.clone());
         self.told = false;
@@ -101,7 +101,7 @@ impl Known {
 
     pub(super) fn unwatched(&mut self, now: Timestamp, limit: Duration) -> Option<Duration> {
         let looked = *self.looked.get_or_insert(now);
-        let age = self.judged.unwrap_or(looked).until(now);
+        let age = self.judged.map_or(looked, |(at, _)| at).until(now);
         if self.told || age <= limit {
             return None;
         }

@@ -30,9 +30,9 @@ pub use members::{Beat, HEARTBEAT, Members};
 pub use role::{Role, UnknownRole};
 pub use witness::{Certainty, Reach, Witnesses};
 
-use crate::book::Answer;
+use crate::book::{Answer, Terms};
 use crate::id::hash;
-use crate::{Ask, Permit, PodId};
+use crate::{Ask, MIN_GAP, Permit, PodId};
 use known::Known;
 
 /// How much later each place in the order tries.
@@ -87,6 +87,8 @@ pub enum Outcome {
 pub struct Heard<'a> {
     /// Who probed.
     pub observer: &'a PodId,
+    /// The number of the grant: a verdict that is read again is known by it, whatever the store's clock did since.
+    pub seq: u64,
     /// How long ago the permit was granted.
     pub age: Duration,
     /// Whether the deployment passed.
@@ -170,6 +172,14 @@ impl Pod {
         }
         let interval = u64::try_from(ask.interval.as_millis()).unwrap_or(u64::MAX).max(1);
         Duration::from_millis(hash(ask.deployment, self.seed) % interval)
+    }
+
+    /// The terms on which this pod claims. In a fleet a trial or a confirmation, which a pod spaces by rules of its own,
+    /// keeps [`crate::MIN_GAP`] from probes of others, who come to the same conclusion at the same time.
+    pub fn terms(&self, now: Timestamp, ask: &Ask<'_>, split_brain: Duration) -> Terms {
+        let alone = self.members.live(now).nth(1).is_none();
+        let interval = if alone { ask.interval } else { ask.interval.max(MIN_GAP) };
+        Terms { interval, hold: ask.hold, first_touch: self.first_touch(now, ask), split_brain }
     }
 
     /// Whether to claim a permit on these terms now.

@@ -46,7 +46,7 @@ fn fleet(now: Timestamp, names: &[&str]) -> Vec<Pod> {
 }
 
 fn failure<'a>(observer: &'a PodId, next: u64) -> Heard<'a> {
-    Heard { observer, age: ms(1_000), passed: false, next: ms(next) }
+    Heard { observer, seq: 0, age: ms(1_000), passed: false, next: ms(next) }
 }
 
 fn when(turn: Turn) -> u64 {
@@ -91,7 +91,7 @@ fn the_pod_that_saw_a_failure_goes_last_for_the_next_probe() {
     assert!(tries[1] < tries[2] && tries[2] < tries[0], "{tries:?}");
     // It passes: the order is the old one.
     let second = pods[1].id().clone();
-    let passed = Heard { observer: &second, age: ms(0), passed: true, next: MINUTE };
+    let passed = Heard { observer: &second, seq: 2, age: ms(0), passed: true, next: MINUTE };
     pods[0].heard(at(START + 5_000), &d, &passed);
     assert_eq!(pods[0].known["d"].doubted_by(), None);
 }
@@ -128,7 +128,7 @@ fn no_claim_before_half_an_interval_since_the_latest_grant_it_heard_of() {
     let (now, d) = (at(START), deployment());
     let mut pod = pod("a");
     let other = PodId::new("b");
-    pod.heard(now, &d, &Heard { observer: &other, age: ms(1_000), passed: true, next: MINUTE });
+    pod.heard(now, &d, &Heard { observer: &other, seq: 0, age: ms(1_000), passed: true, next: MINUTE });
     // The store's clock jumped ahead: it would grant now.
     pod.answered(now, now, &ask(&d), &Answer::Wait { wait: ms(1) });
     assert_eq!(when(pod.turn(at(START + 28_000), &ask(&d))), START + 29_000);
@@ -173,10 +173,34 @@ fn a_first_touch_waits_a_whole_interval_once_anybody_has_heard_of_a_grant() {
     assert_eq!(fresh.first_touch(now, &ask(&d)), MINUTE);
     assert_eq!(fresh.first_touch(at(START + 60_000), &ask(&d)), phase, "the one who knew is gone");
     let other = PodId::new("b");
-    fresh.heard(now, &d, &Heard { observer: &other, age: ms(0), passed: true, next: MINUTE });
+    fresh.heard(now, &d, &Heard { observer: &other, seq: 0, age: ms(0), passed: true, next: MINUTE });
     assert_eq!(fresh.first_touch(at(START + 59_999), &ask(&d)), phase, "the first round is not over");
     assert!(fresh.informed(at(START + 60_000)));
     assert_eq!(fresh.first_touch(at(START + 60_000), &ask(&d)), MINUTE);
+}
+
+#[test]
+fn a_verdict_that_is_read_again_grows_no_younger_when_the_stores_clock_is_set_back() {
+    let (now, d) = (at(START), deployment());
+    let mut pod = pod("a");
+    let other = PodId::new("b");
+    let passed = Heard { observer: &other, seq: 5, age: ms(3_000), passed: true, next: MINUTE };
+    pod.heard(now, &d, &passed);
+    pod.heard(now + ms(2_000), &d, &Heard { age: ms(0), passed: false, ..passed });
+    assert_eq!(pod.known["d"].doubted_by(), None);
+    assert_eq!(pod.unwatched(now + MINUTE * 3, &ask(&d)), Some(MINUTE * 3 + ms(3_000)));
+}
+
+#[test]
+fn in_a_fleet_not_even_trials_crowd() {
+    let (now, d) = (at(START), deployment());
+    let trial = Ask { interval: ms(0), ..ask(&d) };
+    let mut pod = pod("a");
+    assert_eq!(pod.terms(now, &trial, ms(0)).interval, ms(0));
+    pod.beat(now, &PodId::new("b"), beat(Role::Gateway));
+    assert_eq!(pod.terms(now, &trial, ms(0)).interval, MIN_GAP);
+    assert_eq!(pod.terms(now, &ask(&d), ms(9)).interval, MINUTE);
+    assert_eq!(pod.terms(now, &ask(&d), ms(9)).split_brain, ms(9));
 }
 
 #[test]
@@ -200,12 +224,12 @@ fn a_pod_that_others_contradict_slows_down_and_then_abstains() {
         let now = at(START + round * 10_000);
         let slow = sick.fitness().score(now);
         assert_eq!(u64::from(slow), round);
-        sick.heard(now, &d, &Heard { age: ms(0), ..failure(&me, 60_000) });
+        sick.heard(now, &d, &Heard { seq: 2 * round + 1, age: ms(0), ..failure(&me, 60_000) });
         if round == 1 {
             let turn = when(sick.turn(now, &ask(&d)));
             assert!(turn >= now.as_millis() + 120_000, "stretched by one interval");
         }
-        let passed = Heard { observer: &other, age: ms(0), passed: true, next: MINUTE };
+        let passed = Heard { observer: &other, seq: 2 * round + 2, age: ms(0), passed: true, next: MINUTE };
         sick.heard(now + ms(5_000), &d, &passed);
     }
     let now = at(START + 40_000);
@@ -234,8 +258,8 @@ fn a_success_that_others_do_not_see_speaks_against_nobody() {
     let (now, d) = (at(START), deployment());
     let mut pod = pod("a");
     let (me, other) = (pod.id().clone(), PodId::new("b"));
-    pod.heard(now, &d, &Heard { observer: &me, age: ms(0), passed: true, next: MINUTE });
-    pod.heard(now + ms(5_000), &d, &Heard { age: ms(0), ..failure(&other, 5_000) });
+    pod.heard(now, &d, &Heard { observer: &me, seq: 0, age: ms(0), passed: true, next: MINUTE });
+    pod.heard(now + ms(5_000), &d, &Heard { seq: 1, age: ms(0), ..failure(&other, 5_000) });
     assert_eq!(pod.fitness().score(now + ms(5_000)), 0);
 }
 
@@ -333,7 +357,7 @@ proptest! {
         let mut pod = pod("a");
         let mut now = at(START);
         let mut granted = None::<Timestamp>;
-        for (kind, pass, span) in news {
+        for (seq, (kind, pass, span)) in (1..).zip(news) {
             now = now + ms(pass);
             let due = match kind {
                 0 => {
@@ -348,7 +372,7 @@ proptest! {
                 _ => {
                     let other = PodId::new("b");
                     let next = MINUTE.saturating_sub(ms(span));
-                    let heard = Heard { observer: &other, age: ms(span), passed: true, next };
+                    let heard = Heard { observer: &other, seq, age: ms(span), passed: true, next };
                     pod.heard(now, &d, &heard);
                     granted = granted.max(Some(now - ms(span)));
                     pod.known["d"].due_at()
