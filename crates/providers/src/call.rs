@@ -123,8 +123,8 @@ pub struct Follow {
     pub credential: bool,
 }
 
-/// Turns the success answers of one call into OpenAI's shape. Errors (any status but 2xx) are never given to
-/// it: the classifier reads them raw.
+/// Turns the success answers of one call into the shape that the client's operation has. Errors (any status but 2xx) are
+/// never given to it: the classifier reads them raw.
 pub trait Translator: fmt::Debug + Send {
     /// The whole body of a 2xx answer, as the client is to see it.
     ///
@@ -132,7 +132,9 @@ pub trait Translator: fmt::Debug + Send {
     /// When the body is not what the provider promises.
     fn answer(&mut self, body: &[u8]) -> Result<Bytes, Untranslatable>;
 
-    /// One event of a stream, as [`crate::EventReader`] cuts them. Pushes the JSON of zero or more OpenAI chunks (without `data:`) onto `chunks`.
+    /// One event of a stream, as [`crate::EventReader`] cuts them. Pushes the JSON of zero or more
+    /// events of the client's wire (without `data:`) onto `chunks`. Where that wire names its events, the JSON begins with
+    /// the member `type`, which is the name.
     fn event(&mut self, event: Option<&str>, data: &[u8], chunks: &mut Vec<Bytes>) -> Step;
 
     /// Whether [`Self::progress`] may answer anything but [`Progress::Done`].
@@ -153,6 +155,12 @@ pub trait Translator: fmt::Debug + Send {
         self.answer(body).map(Progress::Done)
     }
 
+    /// The stream has ended without the provider's last word. Pushes what completes the client's stream, and says
+    /// [`Step::Done`], if all that matters was said.
+    fn end(&mut self, _chunks: &mut Vec<Bytes>) -> Step {
+        Step::More
+    }
+
     /// How the events of a stream are set apart.
     fn framing(&self) -> Framing {
         Framing::Sse
@@ -164,7 +172,7 @@ pub trait Translator: fmt::Debug + Send {
 pub enum Step {
     /// Go on reading.
     More,
-    /// The provider said the last word: write `data: [DONE]` and end.
+    /// The provider said the last word: write `data: [DONE]`, where the client's wire has it, and end.
     Done,
     /// The provider reported an error inside the stream. Its raw body, for the classifier.
     Failed(Bytes),
@@ -226,6 +234,14 @@ impl Refusal {
             message: message.into(),
             retry_other: false,
         }
+    }
+}
+
+impl Refusal {
+    /// The same refusal of a translation that another deployment of the group may not need.
+    pub(crate) fn for_this_deployment(mut self) -> Self {
+        self.retry_other |= matches!(self.code, "untranslatable_request" | "unsupported_operation");
+        self
     }
 }
 

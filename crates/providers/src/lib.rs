@@ -4,6 +4,7 @@
 //! [`Target::probe`] a probe, on the same road; [`judge`] reads a probe's answer. The [`registry`] holds the
 //! providers as rows, `wires` what differs between their formats, the [`catalogue`] what is known about models.
 
+mod bridge;
 mod call;
 pub mod catalogue;
 pub mod classify;

@@ -11,6 +11,7 @@ use bytes::Bytes;
 use haleway_wire::Envelope;
 use http::{HeaderMap, Method, Uri};
 
+use crate::bridge;
 use crate::registry::{Provider, Wire};
 use crate::route::Route;
 use crate::sigv4::Signer;
@@ -72,7 +73,8 @@ pub(crate) struct Defaults {
 }
 
 impl Target {
-    /// Whether the deployment has a road for `operation`.
+    /// Whether the deployment has a road of its own for `operation`. Messages, responses and chat completions are served
+    /// over one another where it has none.
     pub fn serves(&self, operation: Operation) -> bool {
         self.route(operation).is_some()
     }
@@ -110,7 +112,10 @@ impl Target {
         options: CallOptions,
         purpose: Purpose<'_>,
     ) -> Result<Call, Refusal> {
-        let route = self.route(operation).ok_or_else(|| Refusal::unsupported(self.provider.id, operation))?;
+        let Some(route) = self.route(operation) else {
+            return bridge::build(self, operation, body, model, options, purpose)
+                .map_err(Refusal::for_this_deployment);
+        };
         let encode = Encode { target: self, operation, body, model, options, purpose };
         let encoded = wires::encode(route.wire, &encode)?;
         let uri = self.uri(route, model, options.stream)?;

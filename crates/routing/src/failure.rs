@@ -67,9 +67,9 @@ impl Failure {
             | Class::Permission
             | Class::Billing
             | Class::ModelNotFound
-            | Class::RouteNotFound => Cost::Free,
+            | Class::RouteNotFound
+            | Class::ModeMismatch => Cost::Free,
             Class::Ok
-            | Class::ModeMismatch
             | Class::BadRequest
             | Class::ContextWindow
             | Class::ContentPolicy

@@ -39,6 +39,9 @@ pub enum ErrorShape {
     OpenAi,
     /// `{"type":"error","error":{…}}`
     Anthropic,
+    /// `{"type":"error","code","message","param","error":{…}}`: the event in a stream of OpenAI responses. Its own members
+    /// are the documented ones; by `error`, OpenAI's SDKs raise.
+    ResponseEvent,
 }
 
 impl ApiError {
@@ -153,10 +156,11 @@ impl ApiError {
             extra: &[],
         };
         match shape {
-            ErrorShape::OpenAi => {
+            ErrorShape::OpenAi | ErrorShape::ResponseEvent => {
                 let mut extra = vec![("class", Value::from(*class))];
                 extra.extend(detail.clone().map(|detail| ("haleway", detail)));
-                ErrorBody { extra: &extra, ..body }.to_bytes()
+                let bytes = ErrorBody { extra: &extra, ..body.clone() }.to_bytes();
+                if shape == ErrorShape::OpenAi { bytes } else { response_event(&body, &bytes) }
             }
             ErrorShape::Anthropic => ErrorBody { kind: anthropic_kind(*status), ..body }.to_anthropic_bytes(),
         }
@@ -179,6 +183,18 @@ impl ApiError {
 /// Seconds for `Retry-After`: rounded up, at least 1, because 0 invites a caller back at once.
 fn whole_seconds(wait: Duration) -> u64 {
     wait.as_millis().div_ceil(1000).max(1).try_into().unwrap_or(u64::MAX)
+}
+
+fn response_event(body: &ErrorBody<'_>, whole: &[u8]) -> Bytes {
+    let whole: Value = serde_json::from_slice(whole).unwrap_or_default();
+    let event = serde_json::json!({
+        "type": "error",
+        "code": body.code,
+        "message": body.message,
+        "param": body.param,
+        "error": whole.get("error"),
+    });
+    event.to_string().into()
 }
 
 fn anthropic_kind(status: StatusCode) -> &'static str {

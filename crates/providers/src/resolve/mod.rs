@@ -41,6 +41,9 @@ pub fn resolve(source: &DeploymentSource<'_>) -> Result<Target, ResolveError> {
     let own_host = base.host == "api.openai.com" || base.host.ends_with(".api.openai.com");
     model::at_base(&mut name, own_host);
     let (mode, mode_origin) = mode(source, &name);
+    if mode == Mode::Responses {
+        name.mode = Some(Mode::Responses);
+    }
     if at_own_server(&mut name, mode, is_default) {
         base = base.without_suffix("/v1").without_suffix("/embed").without_suffix("/rerank");
     }
@@ -110,8 +113,14 @@ impl Plan<'_> {
 
     /// The wire and URL pattern of an operation.
     fn place(&self, operation: Operation, azure: Option<&azure::Face>) -> Option<(Wire, String)> {
-        // `…/responses/model` is a promise that only the Responses API is served.
-        if self.name.mode == Some(Mode::Responses) && operation != Operation::Responses {
+        // `…/responses/model` and the mode are a promise that only the Responses API is served; other operations go over it.
+        let only_responses = self.name.mode == Some(Mode::Responses)
+            && self
+                .name
+                .provider
+                .endpoint(Mode::Responses)
+                .is_some_and(|served| wires::speaks_openai(served.wire));
+        if only_responses && operation != Operation::Responses {
             return None;
         }
         if let Some(face) = azure {

@@ -72,7 +72,7 @@ impl<'a> Members<'a> {
 }
 
 /// A raw JSON string, decoded.
-pub(super) fn text(raw: &RawValue) -> Option<Cow<'_, str>> {
+pub(crate) fn text(raw: &RawValue) -> Option<Cow<'_, str>> {
     let inner = raw.get().strip_prefix('"')?.strip_suffix('"')?;
     if memchr::memchr(b'\\', inner.as_bytes()).is_none() {
         return Some(Cow::Borrowed(inner));

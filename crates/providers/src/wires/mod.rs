@@ -16,6 +16,8 @@ mod tei;
 mod vectors;
 pub(crate) mod video;
 
+pub(crate) use members::text;
+
 use haleway_wire::Envelope;
 
 use crate::registry::Wire;
@@ -62,6 +64,11 @@ pub(crate) const fn spoken(wire: Wire) -> bool {
         | Wire::Realtime
         | Wire::Google => false,
     }
+}
+
+/// Whether `wire` has OpenAI's bodies.
+pub(crate) const fn speaks_openai(wire: Wire) -> bool {
+    matches!(wire, Wire::OpenAi | Wire::Azure)
 }
 
 /// The provider's body for a client's.

@@ -176,8 +176,8 @@ fn an_operation_the_provider_does_not_serve_is_refused_at_once() {
         &[],
     )
     .unwrap();
-    assert!(call(&only_responses, Operation::Chat, r#"{"messages":[]}"#).is_err());
-    assert!(only_responses.serves(Operation::Responses));
+    assert!(call(&only_responses, Operation::Completions, r#"{"prompt":"x"}"#).is_err());
+    assert!(only_responses.serves(Operation::Responses) && !only_responses.serves(Operation::Chat));
 }
 
 #[test]

@@ -20,12 +20,19 @@ pub(crate) struct Golden {
     folder: PathBuf,
     /// The deployment that serves a model; `group` stands for any.
     target: fn(&str, Operation) -> Target,
+    /// The operation of all, where the names do not say it.
+    operation: Option<Operation>,
 }
 
 impl Golden {
     pub(crate) fn new(wire: &str, target: fn(&str, Operation) -> Target) -> Self {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures").join(wire);
-        Self { folder, target }
+        Self { folder, target, operation: None }
+    }
+
+    /// Files of which all are of one operation.
+    pub(crate) fn of(operation: Operation, folder: &str, target: fn(&str, Operation) -> Target) -> Self {
+        Self { operation: Some(operation), ..Self::new(folder, target) }
     }
 
     fn inputs(&self, ending: &str) -> Vec<(String, String)> {
@@ -53,7 +60,7 @@ impl Golden {
 
     fn call(&self, name: &str, request: &str, stream: bool) -> Call {
         let model = serde_json::from_str::<Value>(request).unwrap()["model"].as_str().unwrap().to_owned();
-        let operation = operation(name);
+        let operation = self.operation.unwrap_or_else(|| operation(name));
         let options = CallOptions { stream, created: 1_764_500_000, ..CallOptions::default() };
         (self.target)(&model, operation)
             .call(operation, &Envelope::parse(request.as_bytes()).unwrap(), None, options)
@@ -64,8 +71,10 @@ impl Golden {
     pub(crate) fn reader(&self, name: &str, stream: bool) -> Box<dyn Translator> {
         const ANY: &str =
             r#"{"model":"group","messages":[{"role":"user","content":"x"}],"input":"x","prompt":"x"}"#;
+        const ANY_RESPONSE: &str = r#"{"model":"group","input":"x"}"#;
+        let any = if self.operation == Some(Operation::Responses) { ANY_RESPONSE } else { ANY };
         let request = std::fs::read_to_string(self.folder.join(format!("{name}.request.json")));
-        match self.call(name, &request.unwrap_or_else(|_| ANY.to_owned()), stream).reply {
+        match self.call(name, &request.unwrap_or_else(|_| any.to_owned()), stream).reply {
             Reply::Translated(reader) => reader,
             Reply::Passthrough => panic!("{name}: not translated"),
         }
@@ -100,7 +109,11 @@ impl Golden {
         cases
             .into_iter()
             .map(|(name, text)| {
-                let (out, last) = streamed(self.reader(&name, true), &text);
+                let (mut out, last) = streamed(self.reader(&name, true), &text);
+                let is_chat = self.operation.is_none_or(|operation| operation == Operation::Chat);
+                if last == Step::Done && is_chat {
+                    out.push_str("data: [DONE]\n\n");
+                }
                 self.compare(&format!("{name}.out.stream"), &out);
                 (name, last)
             })
@@ -167,8 +180,14 @@ fn streamed(reader: Box<dyn Translator>, text: &str) -> (String, Step) {
             last = step;
         }
     }
-    if ended {
-        out.push_str("data: [DONE]\n\n");
+    if !ended {
+        let mut chunks = Vec::new();
+        if reader.end(&mut chunks) == Step::Done {
+            last = Step::Done;
+        }
+        for chunk in chunks {
+            out.push_str(&format!("data: {}\n\n", std::str::from_utf8(&chunk).unwrap()));
+        }
     }
     (out, last)
 }

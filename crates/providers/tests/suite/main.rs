@@ -9,6 +9,8 @@ mod any_bytes;
 #[cfg(test)]
 mod bedrock;
 #[cfg(test)]
+mod bridge;
+#[cfg(test)]
 mod calls;
 #[cfg(test)]
 mod cohere;

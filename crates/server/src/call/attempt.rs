@@ -10,7 +10,7 @@ use haleway_health::Class;
 use haleway_providers::{CallOptions, Operation, Refusal, Reply};
 use haleway_upstream::{Connection, FaultKind, Phase};
 use haleway_wire::Envelope;
-use haleway_wire::chat::inspect_answer;
+use haleway_wire::chat::{AnswerKind, inspect_answer};
 use http::header::CONTENT_TYPE;
 use http::{HeaderMap, StatusCode};
 
@@ -117,7 +117,7 @@ async fn whole_answer(
                 headers.remove(CONTENT_TYPE);
                 body
             }
-            Err(error) if looks_like_error(&body) => {
+            Err(error) if says_it_failed(&body) => {
                 tracing::debug!(error = %error, "an error inside a success status");
                 return judged(attempt, judge.answer(status.as_u16(), headers, &body));
             }
@@ -220,6 +220,8 @@ fn by_caller(failed: Failed) -> Failed {
     }
 }
 
-fn looks_like_error(body: &[u8]) -> bool {
-    Envelope::parse(body).is_ok_and(|envelope| envelope.get("error").is_some_and(|raw| raw.get() != "null"))
+/// Whether a body with a success status is an error, or an answer that ends like one.
+fn says_it_failed(body: &[u8]) -> bool {
+    let facts = inspect_answer(body, AnswerKind::Chat);
+    facts.error || facts.finish.is_some_and(|finish| finish.is_failure())
 }

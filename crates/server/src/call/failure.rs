@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use haleway_health::{Class, Scope};
 use haleway_providers::classify::{Fault, RetryOther, RetrySame};
-use haleway_providers::{Finding, Judgement};
+use haleway_providers::{Finding, Judgement, Refusal};
 use haleway_routing::Failure;
 use haleway_upstream as upstream;
 use http::{HeaderMap, StatusCode};
@@ -34,6 +34,8 @@ pub(crate) struct Failed {
     pub(crate) headers: Option<Box<HeaderMap>>,
     /// The deployment is not to blame, whatever the class says.
     pub(crate) neutral: bool,
+    /// Nothing was sent: the deployment's wire cannot say what the caller asks.
+    pub(crate) refusal: Option<Box<Refusal>>,
 }
 
 impl Failed {
@@ -51,6 +53,7 @@ impl Failed {
             message: message.into(),
             headers: None,
             neutral: false,
+            refusal: None,
         }
     }
 
@@ -60,8 +63,9 @@ impl Failed {
     }
 
     /// The deployment's wire cannot say what the caller asks; another's may.
-    pub(crate) fn untranslatable(refusal: &haleway_providers::Refusal) -> Self {
-        Self { retry_other: true, ..Self::own(Class::ModeMismatch, refusal.code, refusal.message.clone()) }
+    pub(crate) fn untranslatable(refusal: Refusal) -> Self {
+        let failed = Self::own(Class::ModeMismatch, refusal.code, refusal.message.clone());
+        Self { retry_other: true, refusal: Some(Box::new(refusal)), ..failed }
     }
 
     /// What the classifier made of an answer.
@@ -77,6 +81,7 @@ impl Failed {
             message: fault.message,
             headers: Some(Box::new(headers)),
             neutral: false,
+            refusal: None,
         }
     }
 
@@ -132,7 +137,7 @@ impl Failed {
     /// Anthropic's wire know a 529.
     pub(crate) fn client_status(&self, shape: ErrorShape) -> StatusCode {
         let status = match (self.class, self.upstream_status) {
-            (_, 529) if shape == ErrorShape::OpenAi => 503,
+            (_, 529) if shape != ErrorShape::Anthropic => 503,
             (_, status @ 400..=599) => status,
             (Class::Timeout, _) => 408,
             (Class::RateLimit | Class::Billing | Class::RequestExceedsQuota, _) => 429,
@@ -158,6 +163,9 @@ impl Failed {
 
     /// The error for the caller.
     pub(crate) fn to_error(&self, shape: ErrorShape) -> ApiError {
+        if let Some(refusal) = &self.refusal {
+            return super::refusal::untranslatable(refusal);
+        }
         let status = self.client_status(shape);
         let mut error =
             ApiError::new(status, self.litellm_type(status), self.class.as_str(), self.sentence());

@@ -184,20 +184,23 @@ impl Session<'_> {
                 }
                 Ended::Stream { headers, held, reader, attempt } => {
                     suspicion.acquit();
-                    let relay = relay::Relay::new(held, *reader, attempt, error_shape(self.operation), place);
+                    let relay = relay::Relay::new(held, *reader, attempt, place);
                     return Ok(self.stream(deployment, &plan, &trail, &headers, relay));
                 }
                 Ended::Failed(failed, evidence) => {
                     suspicion.weigh(evidence, || read::fingerprint(self.bytes));
                     failed
                 }
-                Ended::Refused(refused) if refused.retry_other => Box::new(Failed::untranslatable(&refused)),
+                Ended::Refused(refused) if refused.retry_other => Box::new(Failed::untranslatable(refused)),
                 Ended::Refused(refused) => return Err(refusal::untranslatable(&refused)),
             };
             tracing::debug!(deployment = %deployment.id(), class = %failed.class, status = failed.upstream_status, reason = failed.reason, "attempt failed");
             trail.failed(deployment, &failed);
             failure = Some(failed.for_plan());
-            last = Some(LastFailure { failed, deployment: Arc::clone(deployment) });
+            // What a provider said tells more than that another wire could not say the request.
+            if failed.refusal.is_none() || last.is_none() {
+                last = Some(LastFailure { failed, deployment: Arc::clone(deployment) });
+            }
         }
     }
 

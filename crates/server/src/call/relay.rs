@@ -10,6 +10,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use bytes::{Bytes, BytesMut};
+use haleway_wire::chat::StreamKind;
 use haleway_wire::sse;
 use http_body::Frame;
 
@@ -25,20 +26,13 @@ pub struct Relay {
     held: VecDeque<Bytes>,
     reader: StreamReader,
     attempt: Option<Attempt>,
-    shape: ErrorShape,
     _place: Place,
 }
 
 impl Relay {
     /// Goes on with `reader` after the pieces `held` back before commitment.
-    pub(crate) fn new(
-        held: VecDeque<Bytes>,
-        reader: StreamReader,
-        attempt: Attempt,
-        shape: ErrorShape,
-        place: Place,
-    ) -> Self {
-        Self { held, reader, attempt: Some(attempt), shape, _place: place }
+    pub(crate) fn new(held: VecDeque<Bytes>, reader: StreamReader, attempt: Attempt, place: Place) -> Self {
+        Self { held, reader, attempt: Some(attempt), _place: place }
     }
 
     pub(crate) fn poll_frame(
@@ -64,7 +58,7 @@ impl Relay {
                 Poll::Ready(None)
             }
             Poll::Ready(Piece::Failed(failed, rest)) => {
-                let last = if rest.is_empty() { error_event(&failed, self.shape) } else { rest };
+                let last = if rest.is_empty() { error_event(&failed, self.reader.kind()) } else { rest };
                 self.fail(&failed);
                 Poll::Ready(Some(Ok(Frame::data(last))))
             }
@@ -94,11 +88,13 @@ impl Drop for Relay {
     }
 }
 
-fn error_event(failed: &Failed, shape: ErrorShape) -> Bytes {
+/// The event that tells the caller, as the caller's wire has it.
+fn error_event(failed: &Failed, kind: StreamKind) -> Bytes {
     let mut out = BytesMut::new();
-    let name = match shape {
-        ErrorShape::OpenAi => None,
-        ErrorShape::Anthropic => Some("error"),
+    let (name, shape) = match kind {
+        StreamKind::Chat => (None, ErrorShape::OpenAi),
+        StreamKind::Responses => (Some("error"), ErrorShape::ResponseEvent),
+        StreamKind::Messages => (Some("error"), ErrorShape::Anthropic),
     };
     sse::write_event(&mut out, name, &failed.to_error(shape).to_json(shape));
     out.freeze()

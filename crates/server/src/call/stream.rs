@@ -1,7 +1,8 @@
 //! One provider stream, read event by event: what goes to the caller, and what it says about the deployment.
 //!
 //! A stream of the caller's own wire passes as the bytes that came; its events are only looked at. A stream of
-//! another wire is translated event by event. Either way the reader knows three things that matter: whether
+//! another wire is translated event by event, and what the caller's wire wants at the end is written even if the provider
+//! leaves out its own end mark. Either way the reader knows three things that matter: whether
 //! anything was said yet, whether the stream came to its proper end, and what went wrong if it did not.
 
 use std::task::{Context, Poll, ready};
@@ -82,6 +83,11 @@ impl StreamReader {
         self.complete
     }
 
+    /// The caller's wire.
+    pub(crate) const fn kind(&self) -> StreamKind {
+        self.kind
+    }
+
     /// Token counts, when the stream stated them.
     pub(crate) const fn usage(&self) -> Option<Usage> {
         self.usage
@@ -103,7 +109,9 @@ impl StreamReader {
                 None => Some(self.end()),
                 // After the end mark the connection may end as it likes.
                 Some(Err(_)) if self.complete => Some(self.finish(Piece::End)),
-                Some(Err(fault)) => Some(self.failed(Failed::transport(&fault), Bytes::new())),
+                Some(Err(fault)) => Some(
+                    self.settle().unwrap_or_else(|| self.failed(Failed::transport(&fault), Bytes::new())),
+                ),
             };
             if let Some(piece) = piece {
                 return Poll::Ready(piece);
@@ -162,27 +170,54 @@ impl StreamReader {
             Shape::Translated { translator, chunks } => {
                 chunks.clear();
                 let step = translator.event(event.name(), &event.data, chunks);
-                let chunks = std::mem::take(chunks);
-                let mut said = false;
-                for chunk in &chunks {
-                    if !self.strip_usage || !is_usage_chunk(chunk) {
-                        sse::write_event(out, None, chunk);
-                    }
-                    said |= self.note(&inspect_event(StreamKind::Chat, chunk), chunk)?;
-                }
-                match step {
-                    Step::More => {}
-                    Step::Done => {
-                        out.extend_from_slice(sse::DONE);
-                        self.complete = true;
-                    }
-                    Step::Failed(body) => return Err(Box::new(self.judge.error_event(&body).failed)),
-                    Step::Malformed(message) => {
-                        return Err(Box::new(Failed::own(Class::MalformedResponse, "bad_event", message)));
-                    }
-                }
-                Ok(said)
+                self.write(step, out)
             }
+        }
+    }
+
+    /// Writes the events of a translator; answers whether they say something.
+    fn write(&mut self, step: Step, out: &mut BytesMut) -> Result<bool, Box<Failed>> {
+        let Shape::Translated { chunks, .. } = &mut self.shape else { return Ok(false) };
+        let chunks = std::mem::take(chunks);
+        let mut said = false;
+        for chunk in &chunks {
+            if !self.strip_usage || !is_usage_chunk(chunk) {
+                sse::write_event(out, event_name(self.kind, chunk), chunk);
+            }
+            said |= self.note(&inspect_event(self.kind, chunk), chunk)?;
+        }
+        match step {
+            Step::More => {}
+            Step::Done => {
+                if self.kind == StreamKind::Chat {
+                    out.extend_from_slice(sse::DONE);
+                }
+                self.complete = true;
+            }
+            Step::Failed(body) => return Err(Box::new(self.judge.error_event(&body).failed)),
+            Step::Malformed(message) => {
+                return Err(Box::new(Failed::own(Class::MalformedResponse, "bad_event", message)));
+            }
+        }
+        Ok(said)
+    }
+
+    /// The connection is over: what a translator still owes the caller of a stream that said all that matters.
+    fn settle(&mut self) -> Option<Piece> {
+        if self.complete {
+            return None;
+        }
+        let Shape::Translated { translator, chunks } = &mut self.shape else { return None };
+        chunks.clear();
+        let step = translator.end(chunks);
+        let mut out = BytesMut::new();
+        match self.write(step, &mut out) {
+            Ok(said) if self.complete => {
+                self.said |= said;
+                Some(Piece::Bytes { bytes: out.freeze(), said })
+            }
+            Ok(_) => None,
+            Err(failed) => Some(self.failed(*failed, Bytes::new())),
         }
     }
 
@@ -215,6 +250,9 @@ impl StreamReader {
                 return Piece::Bytes { bytes: out.freeze(), said: false };
             }
         }
+        if let Some(piece) = self.settle() {
+            return piece;
+        }
         if self.complete {
             return self.finish(Piece::End);
         }
@@ -236,4 +274,14 @@ impl StreamReader {
         self.over = true;
         piece
     }
+}
+
+/// The name of an event on the wires that name theirs: the type with which its JSON begins.
+fn event_name(kind: StreamKind, data: &[u8]) -> Option<&str> {
+    if kind == StreamKind::Chat {
+        return None;
+    }
+    let rest = data.strip_prefix(b"{\"type\":\"")?;
+    let name = rest.get(..rest.iter().position(|byte| *byte == b'"')?)?;
+    std::str::from_utf8(name).ok()
 }

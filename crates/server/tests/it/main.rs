@@ -1,6 +1,8 @@
 //! The whole gateway against mock providers, on the paused clock.
 
 #[cfg(test)]
+mod bridges;
+#[cfg(test)]
 mod failover;
 #[cfg(test)]
 mod files;
