@@ -54,6 +54,11 @@ impl Permit {
         &self.grant.deployment
     }
 
+    /// Its number: the fencing token.
+    pub const fn seq(&self) -> u64 {
+        self.grant.seq
+    }
+
     /// The last moment at which the probe may be sent.
     pub fn use_by(&self) -> Timestamp {
         self.grant.granted_at + USE_WITHIN

@@ -70,7 +70,7 @@ pub(crate) struct Plan {
     alive: Option<Timestamp>,
     /// The next spacing while out.
     backoff: Duration,
-    /// The spacing with which the next probe was planned.
+    /// The spacing in force for the next probe, without the jitter with which it was planned.
     gap: Duration,
     /// Whether it sits in a queue.
     queued: bool,
@@ -252,15 +252,15 @@ impl Planner {
             self.set_due(slot, now);
             return;
         }
-        let Some(gap) = self.spacing(slot, need, now) else { return };
+        let Some((gap, spread)) = self.spacing(slot, need, now) else { return };
         let Some(plan) = self.plans.get_mut(slot.0 as usize) else { return };
         plan.gap = gap;
-        let due = (plan.started.unwrap_or(plan.born) + gap).max(now);
+        let due = (plan.started.unwrap_or(plan.born) + spread).max(now);
         self.set_due(slot, due);
     }
 
-    /// The spacing that `need` calls for; `None` when nothing is to be planned.
-    fn spacing(&mut self, slot: Slot, need: Need, now: Timestamp) -> Option<Duration> {
+    /// The spacing that `need` calls for, as it is in force and as it is planned; `None` when nothing is to be planned.
+    fn spacing(&mut self, slot: Slot, need: Need, now: Timestamp) -> Option<(Duration, Duration)> {
         let plan = self.plans.get(slot.0 as usize)?;
         let params = plan.params?;
         let seen = plan.alive.unwrap_or(plan.born);
@@ -268,14 +268,15 @@ impl Planner {
         let gap = match need {
             Need::Nothing | Need::Trial => return None,
             Need::Suspect | Need::Representative => {
-                return Some(params.suspect_interval.min(params.interval));
+                let gap = params.suspect_interval.min(params.interval);
+                return Some((gap, gap));
             }
-            Need::Out => return Some(plan.backoff),
+            Need::Out => return Some((plan.backoff, plan.backoff)),
             Need::Represented => params.interval.max(params.backoff_max),
             Need::Interval if idle => params.interval.max(params.idle_interval),
             Need::Interval => params.interval,
         };
-        Some(gap.mul_f64(self.spread.factor(JITTER)))
+        Some((gap, gap.mul_f64(self.spread.factor(JITTER))))
     }
 
     /// Takes the next deployment whose time has come and for which there is room. It is the caller's to

@@ -23,7 +23,7 @@ const LAYERS: &[&[&str]] = &[
     &["haleway-upstream", "haleway-fleet", "haleway-telemetry"],
     &["haleway-server"],
     &["haleway"],
-    &["haleway-testkit", "xtask"],
+    &["haleway-testkit", "haleway-fleet-sim", "xtask"],
 ];
 
 /// Crates that use no other crate of the workspace, so that they can stand in for the outside world.

@@ -46,11 +46,19 @@ pub struct Terms {
     /// How long a probe may take until it counts as lost.
     pub hold: Duration,
     /// The wait for the first grant when the store has no record. A pod that cannot rule out an earlier grant must name
-    /// a whole interval (see [`crate::pod::Pod::first_touch`]).
+    /// a whole interval (see [`crate::pod::Pod::first_touch`]); then later claims, too, are measured as if a grant had
+    /// been made when the record was.
     pub first_touch: Duration,
     /// How much longer than one spacing a quarantine lasts: the time for which a primary that was replaced may go on
     /// accepting writes. Zero when the store stops such a primary itself (`min-replicas-to-write 1`).
     pub split_brain: Duration,
+}
+
+impl Terms {
+    /// Time from a grant to the next one, unless a verdict says otherwise.
+    fn gap(&self) -> Duration {
+        self.interval.max(self.hold)
+    }
 }
 
 /// The answer to a claim.
@@ -132,9 +140,9 @@ impl Book {
         terms: &Terms,
         pod: &PodId,
     ) -> Answer {
-        let gap = terms.interval.max(terms.hold);
+        let gap = terms.gap();
         let Some(record) = &mut self.record else {
-            self.record = Some(Record::touched(now, terms.first_touch, gap, replication_id.clone()));
+            self.record = Some(Record::touched(now, terms, replication_id.clone()));
             return Answer::Touch { wait: terms.first_touch };
         };
         if record.replication_id != *replication_id {

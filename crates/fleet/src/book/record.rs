@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{SEQ_JUMP, StoreTime, Verdict};
+use super::{SEQ_JUMP, StoreTime, Terms, Verdict};
 use crate::PodId;
 
 /// Names one uninterrupted history of a store: it changes when a replica is promoted or a store starts anew.
@@ -60,13 +60,9 @@ pub struct Record {
 }
 
 impl Record {
-    /// A record without a grant.
-    pub(super) fn touched(
-        now: StoreTime,
-        wait: Duration,
-        gap: Duration,
-        replication_id: ReplicationId,
-    ) -> Self {
+    /// A record without a grant, or, when the wait is a whole interval, after one that nobody knows.
+    pub(super) fn touched(now: StoreTime, terms: &Terms, replication_id: ReplicationId) -> Self {
+        let (wait, gap) = (terms.first_touch, terms.gap());
         let due = now + wait;
         Self {
             seq: now.as_millis(),
@@ -75,7 +71,7 @@ impl Record {
             due,
             floor: due,
             gap: gap.max(wait),
-            granted_at: None,
+            granted_at: (wait >= terms.interval).then_some(now),
             owner: None,
             committed_at: None,
             rest: Duration::ZERO,
@@ -117,8 +113,8 @@ impl Record {
         self.gap = verdict.next_interval.max(verdict.min_gap);
     }
 
-    /// Grants may have been lost up to this moment, on other terms than these, too: so this moment counts as the latest
-    /// grant, and the longer of both spacings as the wait.
+    /// Grants may have been lost up to this moment, and made elsewhere for as long as a replaced primary writes, on other
+    /// terms than these, too: so the end of that counts as the latest grant, and the longer of both spacings as the wait.
     pub(super) fn quarantine(
         &mut self,
         now: StoreTime,
@@ -129,7 +125,7 @@ impl Record {
         self.replication_id = replication_id;
         self.seq = (self.seq + SEQ_JUMP).max(now.as_millis());
         self.gap = self.gap.max(gap);
-        self.granted_at = Some(now);
+        self.granted_at = Some(now + split_brain);
         self.floor = self.floor.max(now + self.gap + split_brain);
         self.due = self.floor;
     }

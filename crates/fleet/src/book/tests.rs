@@ -53,6 +53,16 @@ fn a_new_record_grants_nothing_until_its_phase_has_passed() {
 }
 
 #[test]
+fn a_record_made_after_a_loss_makes_every_claim_wait_its_interval() {
+    let mut book = Book::new();
+    let doubt = Terms { first_touch: ms(5_000), ..terms(5_000) };
+    let pod = PodId::new("a");
+    assert_eq!(book.claim(at(1_000), &one(), &doubt, &pod), Answer::Touch { wait: ms(5_000) });
+    assert_eq!(claim(&mut book, 6_000, 60_000), Answer::Wait { wait: ms(55_000) });
+    assert_eq!(claim(&mut book, 6_000, 5_000), Answer::Grant { seq: 1_001, next: ms(25_000) });
+}
+
+#[test]
 fn a_grant_is_due_one_interval_after_the_last_whatever_its_verdict_says() {
     let mut book = granted(60_000);
     assert_eq!(book.commit(at(300), &verdict(1, 60_000)), Ok(ms(59_700)));
@@ -146,6 +156,9 @@ fn a_replaced_primary_that_may_go_on_writing_lengthens_the_quarantine() {
     let terms = Terms { split_brain: ms(7_000), ..terms(60_000) };
     let answer = book.claim(at(10_000), &two(), &terms, &PodId::new("b"));
     assert_eq!(answer, Answer::Quarantine { wait: ms(67_000) });
+    // The old primary may have granted at 17 s, on an interval that was longer since.
+    let answer = book.claim(at(77_000), &two(), &Terms { interval: ms(90_000), ..terms }, &PodId::new("b"));
+    assert_eq!(answer, Answer::Wait { wait: ms(30_000) });
 }
 
 #[test]

@@ -72,14 +72,14 @@ impl Known {
     }
 
     /// Takes in a verdict; whether it is a new one.
-    pub(super) fn heard(&mut self, now: Timestamp, heard: &Heard<'_>) -> bool {
-        let sent = now - heard.age;
+    pub(super) fn heard(&mut self, asked: Timestamp, heard: &Heard<'_>) -> bool {
+        let sent = asked - heard.age;
         if self.judged.is_some_and(|(at, seq)| sent <= at || heard.seq == seq) {
             return false;
         }
         self.judged = Some((sent, heard.seq));
         self.granted = self.granted.max(Some(sent));
-        self.due = Some(Due { at: now + heard.next, spacing: heard.age + heard.next });
+        self.due = Some(Due { at: asked + heard.next, spacing: heard.age + heard.next });
         self.doubted_by = (!heard.passed).then(|| heard.observer.clone());
         self.told = false;
         true

@@ -89,7 +89,7 @@ pub struct Heard<'a> {
     pub observer: &'a PodId,
     /// The number of the grant: a verdict that is read again is known by it, whatever the store's clock did since.
     pub seq: u64,
-    /// How long ago the permit was granted.
+    /// How long ago the permit was granted, when the store answered.
     pub age: Duration,
     /// Whether the deployment passed.
     pub passed: bool,
@@ -236,16 +236,18 @@ impl Pod {
         now + RETRY
     }
 
-    /// Takes in a verdict from the fleet's stream or snapshot. Old ones and repeated ones change nothing.
-    pub fn heard(&mut self, now: Timestamp, deployment: &Arc<str>, heard: &Heard<'_>) {
+    /// Takes in a verdict that a call to the store brought. `asked` is when that call was *started*: an answer that was
+    /// long on its way, or lay unread while this pod stood still, must not look younger than it is. So a push is best
+    /// taken as a reason to read.
+    pub fn heard(&mut self, asked: Timestamp, deployment: &Arc<str>, heard: &Heard<'_>) {
         let mine = *heard.observer == self.me;
         let known = self.known.entry(Arc::clone(deployment)).or_default();
-        if !known.heard(now, heard) {
+        if !known.heard(asked, heard) {
             return;
         }
-        match known.compare(mine, now - heard.age, heard.passed) {
-            Some(true) => self.fitness.agreed(now),
-            Some(false) => self.fitness.contradicted(now),
+        match known.compare(mine, asked - heard.age, heard.passed) {
+            Some(true) => self.fitness.agreed(asked),
+            Some(false) => self.fitness.contradicted(asked),
             None => {}
         }
     }

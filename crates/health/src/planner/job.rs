@@ -66,8 +66,8 @@ pub struct ProbeJob {
     pub generation: Generation,
     /// Deadline of the probe, hard.
     pub timeout: Duration,
-    /// The spacing in force: between two permits for this deployment lies at least this much. Zero for a
-    /// trial or a confirmation, which their own rules space.
+    /// The spacing in force: between two permits for this deployment lies at least this much, so jitter never makes
+    /// two probes of one interval. Zero for a trial or a confirmation, which their own rules space.
     pub min_gap: Duration,
     /// Names this job among all jobs of the process.
     pub ticket: u64,
