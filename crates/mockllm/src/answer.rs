@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::body::Piece;
 use crate::request::{Call, Operation, key};
 use crate::script::{Act, Behaviour, Script};
-use crate::{anthropic, error_body, openai};
+use crate::{anthropic, error_body, media, openai};
 
 /// What is said in an answer, whatever the wire format.
 #[derive(Debug)]
@@ -109,6 +109,11 @@ impl Event {
         Self::of("data: [DONE]\n\n".to_owned())
     }
 
+    /// Bytes as they are: output.
+    pub(crate) fn bytes(bytes: Vec<u8>) -> Self {
+        Self { bytes: Bytes::from(bytes), is_output: true }
+    }
+
     /// Marks an event that carries output: pacing begins with the first.
     pub(crate) const fn output(mut self) -> Self {
         self.is_output = true;
@@ -122,6 +127,8 @@ pub(crate) enum Reply {
     Json(Value),
     Raw(&'static str, Bytes),
     Events(Vec<Event>),
+    /// Bytes that arrive piece by piece.
+    Sound(&'static str, Vec<Event>),
 }
 
 /// What goes onto the wire.
@@ -188,6 +195,11 @@ pub(crate) fn refusal(call: &Call, script: &Script) -> Option<Outcome> {
         && let Some(field) = fields.keys().find(|field| !known.contains(&field.as_str()))
     {
         return Some(Outcome::json(400, &error_body::unknown_field(field, is_anthropic)));
+    }
+    if let Some(file) = operation.and_then(Operation::file)
+        && !call.body.get(file).is_some_and(Value::is_object)
+    {
+        return Some(Outcome::json(400, &error_body::missing(file)));
     }
     if let (Some(floor), Some((field, limit))) = (script.token_floor, call.output_limit())
         && limit < floor
@@ -272,7 +284,7 @@ fn proper(operation: Operation, call: &Call, behaviour: &Behaviour, told: &Told)
     let reply = if operation.is_anthropic() {
         anthropic::answer(operation, call, told)
     } else {
-        openai::answer(operation, call, told)
+        media::answer(operation, call, told).unwrap_or_else(|| openai::answer(operation, call, told))
     };
     match reply {
         Reply::Json(body) => {
@@ -283,6 +295,10 @@ fn proper(operation: Operation, call: &Call, behaviour: &Behaviour, told: &Told)
         Reply::Events(events) => Outcome {
             pieces: paced(events, behaviour, operation.is_anthropic()),
             ..Outcome::new(200, "text/event-stream; charset=utf-8", Bytes::new())
+        },
+        Reply::Sound(content_type, pieces) => Outcome {
+            pieces: paced(pieces, behaviour, false),
+            ..Outcome::new(200, content_type, Bytes::new())
         },
     }
 }

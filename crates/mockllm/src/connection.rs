@@ -23,6 +23,7 @@ use tokio::time::Instant;
 use crate::answer::{Outcome, Told, outcome, refusal};
 use crate::body::{Abort, Timed, millis_between};
 use crate::control;
+use crate::form;
 use crate::meter::{Kept, Ticket};
 use crate::mock::{Deployment, Running, Shared};
 use crate::net::MemStream;
@@ -146,8 +147,11 @@ impl Visit {
             return Ok(self.response(prepared.clone(), ticket, None));
         }
         let raw = read(body).await?;
-        let body = serde_json::from_slice(&raw).unwrap_or(Value::Null);
-        let call = Call { head, raw, body, connection: self.number };
+        let kind = head.headers.get(http::header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
+        let form = kind.and_then(|kind| form::read(kind, &raw));
+        let is_form = form.is_some();
+        let body = form.unwrap_or_else(|| serde_json::from_slice(&raw).unwrap_or(Value::Null));
+        let call = Call { head, raw, body, is_form, connection: self.number };
         if !is_by_key && let Some(by_model) = call.model().and_then(|model| self.shared.find(model)) {
             deployment = by_model;
             running = deployment.running();
@@ -168,7 +172,7 @@ impl Visit {
             method: call.head.method.to_string(),
             path: call.head.uri.to_string(),
             headers: call.head.headers.iter().map(|(name, value)| (name.to_string(), text(value))).collect(),
-            body: if call.raw.len() > MAX_KEPT {
+            body: if call.raw.len() > MAX_KEPT && !call.is_form {
                 Value::Null
             } else if call.body.is_null() {
                 Value::String(String::from_utf8_lossy(&call.raw).into_owned())

@@ -51,6 +51,13 @@ pub(crate) fn usual(status: u16, is_anthropic: bool) -> Value {
     openai(message, kind, None, code)
 }
 
+/// A form without its file.
+pub(crate) fn missing(file: &str) -> Value {
+    let message =
+        format!("[{{'type': 'missing', 'loc': ('body', '{file}'), 'msg': 'Field required', 'input': None}}]");
+    openai(&message, "invalid_request_error", Some(file), None)
+}
+
 /// A wrong key.
 pub(crate) fn wrong_key(is_anthropic: bool) -> Value {
     usual(401, is_anthropic)

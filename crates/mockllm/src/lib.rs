@@ -24,6 +24,8 @@ mod body;
 mod connection;
 mod control;
 mod error_body;
+mod form;
+mod media;
 mod meter;
 mod mock;
 pub mod net;

@@ -50,7 +50,8 @@ pub struct Kept {
     pub path: String,
     /// Headers in order, names in lower case.
     pub headers: Vec<(String, String)>,
-    /// The body: JSON, else a string; `null` when larger than 256 KiB.
+    /// The body: JSON, else the fields of a form with the size of its files, else a string; `null` when it is larger
+    /// than 256 KiB and no form.
     pub body: Value,
 }
 

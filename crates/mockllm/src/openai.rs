@@ -1,6 +1,5 @@
 //! OpenAI's wire format (and the rerank format its neighbours share): whole answers and streams.
 
-use bytes::Bytes;
 use serde_json::{Value, json};
 
 use crate::answer::{Event, Reply, Told};
@@ -111,20 +110,20 @@ pub(crate) fn answer(operation: Operation, call: &Call, told: &Told) -> Reply {
         Operation::Moderations => Reply::Json(moderation(told)),
         Operation::Models => Reply::Json(models(told)),
         Operation::Model => Reply::Json(model(&told.model)),
-        Operation::Speech => {
-            Reply::Raw("audio/mpeg", Bytes::from_static(b"ID3\x04\x00\x00\x00\x00\x00\x00mock audio"))
-        }
-        Operation::Transcription => Reply::Json(json!({"text": told.text()})),
-        Operation::Images => Reply::Json(json!({"created": told.created, "data": [{"b64_json": ONE_PIXEL}]})),
         Operation::Batches => Reply::Json(json!({"object": "list", "data": [], "has_more": false})),
-        // Anthropic's own: answered by the neighbouring module before this one is asked.
-        Operation::Messages | Operation::CountTokens => Reply::Json(Value::Null),
+        // Answered by the neighbouring modules before this one is asked.
+        Operation::Messages
+        | Operation::CountTokens
+        | Operation::Speech
+        | Operation::Transcription
+        | Operation::Translation
+        | Operation::Images
+        | Operation::DeepgramListen
+        | Operation::DeepgramSpeak
+        | Operation::ElevenLabsSpeech
+        | Operation::ElevenLabsText => Reply::Json(Value::Null),
     }
 }
-
-/// The smallest PNG.
-const ONE_PIXEL: &str =
-    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
 
 fn usage(told: &Told) -> Value {
     json!({

@@ -19,13 +19,18 @@ pub(crate) enum Operation {
     Model,
     Speech,
     Transcription,
+    Translation,
     Images,
     Batches,
+    DeepgramListen,
+    DeepgramSpeak,
+    ElevenLabsSpeech,
+    ElevenLabsText,
 }
 
 impl Operation {
     pub(crate) fn of_path(path: &str) -> Option<Self> {
-        const TAILS: [(&str, Operation); 14] = [
+        const TAILS: [(&str, Operation); 19] = [
             ("/chat/completions", Operation::Chat),
             ("/completions", Operation::Completions),
             ("/embeddings", Operation::Embeddings),
@@ -37,14 +42,45 @@ impl Operation {
             ("/models", Operation::Models),
             ("/audio/speech", Operation::Speech),
             ("/audio/transcriptions", Operation::Transcription),
+            ("/audio/translations", Operation::Translation),
             ("/images/generations", Operation::Images),
             ("/images/edits", Operation::Images),
+            ("/images/variations", Operation::Images),
             ("/batches", Operation::Batches),
+            ("/listen", Operation::DeepgramListen),
+            ("/speak", Operation::DeepgramSpeak),
+            ("/speech-to-text", Operation::ElevenLabsText),
         ];
         let path = path.trim_end_matches('/');
         let found = TAILS.into_iter().find(|(tail, _)| path.ends_with(tail));
-        let of_model = || path.contains("/models/").then_some(Self::Model);
-        found.map(|(_, operation)| operation).or_else(of_model)
+        let by_part = || {
+            let parts = [("/models/", Self::Model), ("/text-to-speech/", Self::ElevenLabsSpeech)];
+            parts.into_iter().find(|(part, _)| path.contains(part)).map(|(_, operation)| operation)
+        };
+        found.map(|(_, operation)| operation).or_else(by_part)
+    }
+
+    /// The file that a form must bring.
+    pub(crate) const fn file(self) -> Option<&'static str> {
+        match self {
+            Self::Transcription | Self::Translation | Self::ElevenLabsText => Some("file"),
+            Self::Chat
+            | Self::Completions
+            | Self::Embeddings
+            | Self::Responses
+            | Self::Messages
+            | Self::CountTokens
+            | Self::Rerank
+            | Self::Moderations
+            | Self::Models
+            | Self::Model
+            | Self::Speech
+            | Self::Images
+            | Self::Batches
+            | Self::DeepgramListen
+            | Self::DeepgramSpeak
+            | Self::ElevenLabsSpeech => None,
+        }
     }
 
     /// Whether the caller speaks Anthropic's wire format.
@@ -64,10 +100,14 @@ impl Operation {
             | Self::Moderations
             | Self::Models
             | Self::Model
-            | Self::Speech
-            | Self::Transcription
-            | Self::Images
-            | Self::Batches => &[],
+            | Self::Batches
+            | Self::DeepgramListen
+            | Self::DeepgramSpeak
+            | Self::ElevenLabsSpeech
+            | Self::ElevenLabsText => &[],
+            Self::Speech => crate::media::SPEECH_FIELDS,
+            Self::Transcription | Self::Translation => crate::media::TRANSCRIPTION_FIELDS,
+            Self::Images => crate::media::IMAGE_FIELDS,
         }
     }
 }
@@ -77,8 +117,9 @@ impl Operation {
 pub(crate) struct Call {
     pub(crate) head: Parts,
     pub(crate) raw: Bytes,
-    /// The body; `Null` when it is not JSON.
+    /// The body; of a form its fields, and what is to be known of its files. `Null` when it is neither JSON nor a form.
     pub(crate) body: Value,
+    pub(crate) is_form: bool,
     pub(crate) connection: u64,
 }
 
@@ -91,9 +132,12 @@ impl Call {
         Operation::of_path(self.path())
     }
 
-    /// The model: of the body, else of an Azure path or of `/models/{id}`.
+    /// The model: of the body, else of the query, an Azure path or `/models/{id}`.
     pub(crate) fn model(&self) -> Option<&str> {
-        if let Some(model) = self.body.get("model").and_then(Value::as_str) {
+        let query = self.head.uri.query().unwrap_or_default();
+        let asked = query.split('&').find_map(|pair| pair.strip_prefix("model="));
+        let named = ["model", "model_id"].iter().find_map(|name| self.body.get(name)?.as_str());
+        if let Some(model) = named.or(asked) {
             return Some(model);
         }
         let after = |mark: &str| self.path().split_once(mark).map(|(_, rest)| rest);
@@ -127,6 +171,12 @@ impl Call {
 /// The API key in any of the places where providers look for it.
 pub(crate) fn key(headers: &HeaderMap) -> Option<&str> {
     let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
-    let bearer = text("authorization").map(|value| value.strip_prefix("Bearer ").unwrap_or(value));
-    bearer.or_else(|| text("x-api-key")).or_else(|| text("api-key")).or_else(|| text("x-goog-api-key"))
+    let schemes = ["Bearer ", "Token "];
+    let bearer = text("authorization")
+        .map(|value| schemes.iter().find_map(|scheme| value.strip_prefix(scheme)).unwrap_or(value));
+    bearer
+        .or_else(|| text("x-api-key"))
+        .or_else(|| text("api-key"))
+        .or_else(|| text("x-goog-api-key"))
+        .or_else(|| text("xi-api-key"))
 }

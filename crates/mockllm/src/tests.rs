@@ -140,17 +140,50 @@ async fn every_operation_has_its_own_shape() {
                 "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
             ),
         ),
-        ("/v1/audio/transcriptions", json!({}), "/text", json!("Hello! How can I help you today?")),
         ("/v1/batches", json!({}), "/has_more", json!(false)),
+        (
+            "/v1/listen?model=nova-3",
+            json!(null),
+            "/results/channels/0/alternatives/0/words/0/word",
+            json!("hello!"),
+        ),
     ];
     for (path, body, pointer, expected) in cases {
         let answer = bed.post(path, body).await.unwrap();
         assert_eq!(answer.status, 200, "{path}");
         expect_at(&answer.json(), pointer, expected);
     }
-    let speech = bed.post("/v1/audio/speech", json!({})).await.unwrap();
-    assert_eq!(speech.headers["content-type"], "audio/mpeg");
+    for path in ["/v1/audio/speech", "/v1/speak?model=aura", "/v1/text-to-speech/v1"] {
+        let speech = bed.post(path, json!({"input": "a b c"})).await.unwrap();
+        assert_eq!(speech.headers["content-type"], "audio/mpeg", "{path}");
+    }
     assert_eq!(bed.post("/v1/nonsense", json!({})).await.unwrap().status, 404);
+}
+
+const UPLOAD: &str = "--b\r\nContent-Disposition: form-data; name=\"model\"\r\n\r\nm\r\n--b\r\nContent-Disposition: form-data; \
+    name=\"timestamp_granularities[]\"\r\n\r\nword\r\n--b\r\nContent-Disposition: form-data; name=\"file\"; filename=\"a.wav\"\r\n\
+    Content-Type: audio/wav\r\n\r\nRIFF\r\n--b--\r\n";
+
+#[tokio::test(start_paused = true)]
+async fn forms_are_read_and_need_their_file() {
+    let bed = bed(Script::ok());
+    let upload = async |path: &str, form: String| {
+        let call = Request::post(path).header("host", "u").header("xi-api-key", "k");
+        let call =
+            call.header("content-type", "multipart/form-data; boundary=b").body(Full::from(form)).unwrap();
+        request(&mut bed.client().await, call).await.unwrap()
+    };
+    for path in ["/v1/audio/transcriptions", "/v1/audio/translations", "/v1/speech-to-text"] {
+        let answer = upload(path, UPLOAD.to_owned()).await;
+        expect_at(&answer.json(), "/text", json!("Hello! How can I help you today?"));
+    }
+    let kept = bed.mock.kept("u");
+    expect_at(&kept[0].body, "/file", json!({"filename": "a.wav", "content_type": "audio/wav", "bytes": 4}));
+    expect_at(&kept[0].body, "/timestamp_granularities", json!(["word"]));
+    assert_eq!(bed.mock.counts("u").keys["k"], 3);
+    let refused = upload("/v1/audio/transcriptions", UPLOAD.replace("; filename=\"a.wav\"", "")).await;
+    assert_eq!(refused.status, 400);
+    expect_at(&refused.json(), "/error/param", json!("file"));
 }
 
 #[tokio::test(start_paused = true)]

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use haleway_wire::{Envelope, Form, Payload};
 use http::{HeaderMap, Method, Uri};
 use memchr::memmem;
 use serde_json::value::RawValue;
@@ -26,6 +27,22 @@ pub struct CallOptions {
     pub created: u64,
 }
 
+/// A client's body, as it is read to build a provider's.
+#[derive(Clone, Copy, Debug)]
+pub struct ClientBody<'a> {
+    /// The members of a JSON body; the fields of a form under the names they would have in one.
+    pub members: &'a Envelope<'a>,
+    /// The form, when the body is one.
+    pub form: Option<&'a Form>,
+}
+
+impl<'a, 'b: 'a> From<&'a Envelope<'b>> for ClientBody<'a> {
+    /// A JSON body.
+    fn from(members: &'a Envelope<'b>) -> Self {
+        Self { members, form: None }
+    }
+}
+
 /// A request to a provider. Its headers carry the credential, marked sensitive.
 pub struct Call {
     /// The HTTP method.
@@ -35,7 +52,7 @@ pub struct Call {
     /// Every header but `content-length` and `host`.
     pub headers: HeaderMap,
     /// The whole body; empty for `GET`.
-    pub body: Bytes,
+    pub body: Payload,
     /// How the answer becomes the client's.
     pub reply: Reply,
     /// The stream was asked to end with a usage chunk that the client did not ask for: leave out the chunk that
@@ -48,9 +65,10 @@ pub struct Call {
 impl Call {
     /// The request, and how to read its answer. `now_ms`, in milliseconds since the Unix epoch, dates the signature
     /// of those calls that are signed.
-    pub fn into_request(mut self, now_ms: u64) -> (http::Request<Bytes>, Reply, bool) {
+    pub fn into_request(mut self, now_ms: u64) -> (http::Request<Payload>, Reply, bool) {
         if let Some(signer) = &self.signer {
-            signer.sign(&self.method, &self.uri, &mut self.headers, &self.body, now_ms / 1000);
+            let body = self.body.to_bytes();
+            signer.sign(&self.method, &self.uri, &mut self.headers, &body, now_ms / 1000);
         }
         let mut request = http::Request::new(self.body);
         *request.method_mut() = self.method;
@@ -164,6 +182,11 @@ pub trait Translator: fmt::Debug + Send {
     /// How the events of a stream are set apart.
     fn framing(&self) -> Framing {
         Framing::Sse
+    }
+
+    /// The content type of what [`Translator::answer`] makes.
+    fn content_type(&self) -> &'static str {
+        "application/json"
     }
 }
 

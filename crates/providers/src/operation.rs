@@ -5,8 +5,8 @@ use std::fmt;
 
 use crate::Mode;
 
-/// A client's call, named after OpenAI's path unless said otherwise. The body is JSON unless said otherwise; of the last
-/// three, see [`crate::Action`].
+/// A client's call, named after OpenAI's path unless said otherwise. Of files, batches and videos, see
+/// [`crate::Action`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Operation {
     /// `/chat/completions`.
@@ -35,11 +35,19 @@ pub enum Operation {
     Batches,
     /// `/videos`: jobs that make one video.
     Videos,
+    /// `/audio/transcriptions`: a form with a file.
+    Transcriptions,
+    /// `/audio/translations`: a form with a file.
+    Translations,
+    /// `/images/edits`: a form with images.
+    ImageEdits,
+    /// `/images/variations`: a form with an image.
+    ImageVariations,
 }
 
 impl Operation {
     /// Every operation, in the order of declaration.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 17] = [
         Self::Chat,
         Self::Completions,
         Self::Embeddings,
@@ -53,6 +61,10 @@ impl Operation {
         Self::Files,
         Self::Batches,
         Self::Videos,
+        Self::Transcriptions,
+        Self::Translations,
+        Self::ImageEdits,
+        Self::ImageVariations,
     ];
 
     /// The client's path below `/v1`.
@@ -71,6 +83,10 @@ impl Operation {
             Self::Files => "/files",
             Self::Batches => "/batches",
             Self::Videos => "/videos",
+            Self::Transcriptions => "/audio/transcriptions",
+            Self::Translations => "/audio/translations",
+            Self::ImageEdits => "/images/edits",
+            Self::ImageVariations => "/images/variations",
         }
     }
 
@@ -88,6 +104,29 @@ impl Operation {
             Self::Ocr => Mode::Ocr,
             Self::Files | Self::Batches => Mode::Batch,
             Self::Videos => Mode::VideoGeneration,
+            Self::Transcriptions | Self::Translations => Mode::AudioTranscription,
+            Self::ImageEdits | Self::ImageVariations => Mode::ImageEdit,
+        }
+    }
+
+    /// The file that a call's form must bring; `None` when the body is JSON.
+    pub const fn file(self) -> Option<&'static str> {
+        match self {
+            Self::Transcriptions | Self::Translations => Some("file"),
+            Self::ImageEdits | Self::ImageVariations => Some("image"),
+            Self::Chat
+            | Self::Completions
+            | Self::Embeddings
+            | Self::Responses
+            | Self::Messages
+            | Self::Moderations
+            | Self::Images
+            | Self::Speech
+            | Self::Rerank
+            | Self::Ocr
+            | Self::Files
+            | Self::Batches
+            | Self::Videos => None,
         }
     }
 

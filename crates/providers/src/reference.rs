@@ -61,6 +61,22 @@ under `drop_params`.
 - **ollama** is called by its own API for `ollama/` and `ollama_chat/`: `/api/chat` for chats, `/api/generate` for
   completions. Pictures are sent as base64; the gateway fetches no URL. A probe asks for no thoughts.
 
+## Sound and pictures
+
+Forms (`multipart/form-data`) go to OpenAI's wire and Azure's with the parts they came with: only `model` is written
+anew, the gateway's own fields are taken out, and the deployment's defaults are added as fields. Translations are served
+where OpenAI's path for them exists (`openai`, any compatible server, `azure`, `groq`, `together_ai`, `fireworks_ai`,
+`hosted_vllm`), variations of pictures by `openai` and compatible servers.
+
+- **deepgram** is sent the file as the body. OpenAI's `language` and Deepgram's own fields (`smart_format`, `diarize`, ...)
+  stand in the query. `response_format` may be `json`, `verbose_json` (with words) or `text`; `prompt` cannot be said. The
+  voice of speech is part of the model's name (`deepgram/aura-2-thalia-en`), so `voice` is passed over.
+- **elevenlabs** takes a voice's id as `voice`; `alloy` stands for the voice that LiteLLM takes for it. `response_format` of
+  speech may be `mp3`, `opus` or `pcm`; ElevenLabs' own `output_format` outranks it. Transcriptions are as with Deepgram.
+- **mistral** is sent `voice` as `voice_id`.
+
+What one of them cannot say is refused with the field's name; another deployment of the group then serves the call.
+
 ## Paths
 
 Per mode, below the base; `*` marks a wire this version does not speak yet. `{root}` is the base without its path.

@@ -56,12 +56,53 @@ impl Route {
     }
 }
 
+/// Where the voice goes in a URL that names one.
+const VOICE: &str = "{voice_id}";
+
+/// What one request adds to its deployment's URL. By default nothing.
+#[derive(Debug, Default)]
+pub(crate) struct Place {
+    /// The voice, where the URL names one.
+    pub(crate) voice: Option<String>,
+    /// Parameters of the query.
+    pub(crate) query: Vec<(String, String)>,
+}
+
+impl Place {
+    /// The whole URL.
+    pub(crate) fn complete(
+        &self,
+        uri: Result<Uri, http::uri::InvalidUri>,
+    ) -> Result<Uri, http::uri::InvalidUri> {
+        if self.voice.is_none() && self.query.is_empty() {
+            return uri;
+        }
+        let mut text = uri?.to_string();
+        if let Some(voice) = &self.voice {
+            text = text.replace(VOICE, &segment(voice));
+        }
+        for (name, value) in &self.query {
+            let separator = if text.contains('?') { '&' } else { '?' };
+            text.push(separator);
+            text.push_str(&segment(name));
+            text.push('=');
+            text.push_str(&segment(value));
+        }
+        text.parse()
+    }
+}
+
+/// A text as one segment of a path, or as one word of a query.
+fn segment(text: &str) -> String {
+    encoded(text).replace('/', "%2F").replace('@', "%40")
+}
+
 fn fill(pattern: &str, model: &str) -> Result<Uri, http::uri::InvalidUri> {
     if pattern.contains("{model}") {
         pattern.replace("{model}", &encoded(model)).parse()
     } else if pattern.contains("{modelId}") {
         // One segment, whatever is in it: an ARN has slashes.
-        pattern.replace("{modelId}", &encoded(model).replace('/', "%2F").replace('@', "%40")).parse()
+        pattern.replace("{modelId}", &segment(model)).parse()
     } else {
         pattern.parse()
     }

@@ -8,15 +8,15 @@ use std::fmt;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use haleway_wire::Envelope;
-use http::{HeaderMap, Method, Uri};
+use haleway_wire::Payload;
+use http::{HeaderMap, HeaderValue, Method, Uri, header};
 
 use crate::bridge;
 use crate::registry::{Provider, Wire};
-use crate::route::Route;
+use crate::route::{Place, Route};
 use crate::sigv4::Signer;
 use crate::wires::{self, Encode};
-use crate::{Call, CallOptions, Mode, ModeOrigin, Operation, Refusal};
+use crate::{Call, CallOptions, ClientBody, Mode, ModeOrigin, Operation, Refusal};
 
 /// A resolved deployment.
 pub struct Target {
@@ -86,15 +86,15 @@ impl Target {
     ///
     /// # Errors
     /// When the provider does not serve the operation or its wire cannot say what the body says.
-    pub fn call(
+    pub fn call<'a>(
         &self,
         operation: Operation,
-        body: &Envelope<'_>,
+        body: impl Into<ClientBody<'a>>,
         model_override: Option<&str>,
         options: CallOptions,
     ) -> Result<Call, Refusal> {
         let model = self.model_of(model_override);
-        self.build(operation, body, model.as_deref(), options, Purpose::Traffic)
+        self.build(operation, body.into(), model.as_deref(), options, Purpose::Traffic)
     }
 
     /// The wire model when it is not the deployment's own: what a wildcard took stands for its `*`.
@@ -107,25 +107,30 @@ impl Target {
     pub(crate) fn build(
         &self,
         operation: Operation,
-        body: &Envelope<'_>,
+        body: ClientBody<'_>,
         model: Option<&str>,
         options: CallOptions,
         purpose: Purpose<'_>,
     ) -> Result<Call, Refusal> {
+        let ClientBody { members, form } = body;
         let Some(route) = self.route(operation) else {
-            return bridge::build(self, operation, body, model, options, purpose)
+            return bridge::build(self, operation, members, model, options, purpose)
                 .map_err(Refusal::for_this_deployment);
         };
-        let encode = Encode { target: self, operation, body, model, options, purpose };
-        let encoded = wires::encode(route.wire, &encode)?;
-        let uri = self.uri(route, model, options.stream)?;
+        let encode = Encode { target: self, operation, body: members, form, model, options, purpose };
+        let out = wires::encode(route.wire, &encode)?;
+        let uri = self.uri(route, model, options.stream, &out.place)?;
+        let mut headers = self.headers.clone();
+        if let Some(content_type) = out.content_type {
+            headers.insert(header::CONTENT_TYPE, content_type);
+        }
         Ok(Call {
             method: Method::POST,
             uri,
-            headers: self.headers.clone(),
-            body: encoded.body,
-            reply: encoded.reply,
-            strip_usage: encoded.strip_usage,
+            headers,
+            body: out.body,
+            reply: out.reply,
+            strip_usage: out.strip_usage,
             signer: self.signer.clone(),
         })
     }
@@ -134,12 +139,9 @@ impl Target {
         self.routes.get(operation.index()).and_then(Option::as_ref)
     }
 
-    fn uri(&self, route: &Route, model: Option<&str>, stream: bool) -> Result<Uri, Refusal> {
-        route.uri(model, stream).map_err(|_| {
-            Refusal::untranslatable(
-                "model",
-                "the model's name cannot be part of the provider's URL".to_owned(),
-            )
+    fn uri(&self, route: &Route, model: Option<&str>, stream: bool, place: &Place) -> Result<Uri, Refusal> {
+        place.complete(route.uri(model, stream)).map_err(|_| {
+            Refusal::untranslatable("model", "the model's name cannot be part of the provider's URL")
         })
     }
 
@@ -149,7 +151,7 @@ impl Target {
         operation: Operation,
         model: Option<&str>,
     ) -> Result<Option<Uri>, Refusal> {
-        self.route(operation).map(|route| self.uri(route, model, false)).transpose()
+        self.route(operation).map(|route| self.uri(route, model, false, &Place::default())).transpose()
     }
 
     /// The wire on which `operation` is served.
@@ -187,7 +189,7 @@ pub(crate) fn json_string(text: &str) -> Vec<u8> {
     serde_json::Value::from(text).to_string().into_bytes()
 }
 
-/// What a wire made of a body.
+/// What a wire made of a body: JSON at the deployment's own URL.
 pub(crate) struct Encoded {
     /// The provider's body.
     pub(crate) body: Bytes,
@@ -195,4 +197,30 @@ pub(crate) struct Encoded {
     pub(crate) reply: crate::Reply,
     /// See [`Call::strip_usage`].
     pub(crate) strip_usage: bool,
+}
+
+/// What is sent.
+pub(crate) struct Outgoing {
+    /// The provider's body.
+    pub(crate) body: Payload,
+    /// Its type, when that is not JSON.
+    pub(crate) content_type: Option<HeaderValue>,
+    /// What the request adds to the deployment's URL.
+    pub(crate) place: Place,
+    /// How the answer becomes the client's.
+    pub(crate) reply: crate::Reply,
+    /// See [`Call::strip_usage`].
+    pub(crate) strip_usage: bool,
+}
+
+impl From<Encoded> for Outgoing {
+    fn from(encoded: Encoded) -> Self {
+        Self {
+            body: encoded.body.into(),
+            content_type: None,
+            place: Place::default(),
+            reply: encoded.reply,
+            strip_usage: encoded.strip_usage,
+        }
+    }
 }

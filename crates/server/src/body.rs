@@ -2,7 +2,6 @@
 //!
 //! One enum instead of a boxed trait object: the common answer, bytes at hand, costs no allocation.
 
-use std::convert::Infallible;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
@@ -51,7 +50,9 @@ impl http_body::Body for Body {
     ) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
         match self.get_mut() {
             Self::Full(bytes) => Poll::Ready(bytes.take().map(|bytes| Ok(Frame::data(bytes)))),
-            Self::Relay(relay) => Pin::new(relay.as_mut()).poll_frame(cx).map_err(no_error),
+            Self::Relay(relay) => {
+                Pin::new(relay.as_mut()).poll_frame(cx).map_err(|broken| BodyError(axum::Error::new(broken)))
+            }
             Self::Page(page) => Pin::new(page).poll_frame(cx).map_err(BodyError),
         }
     }
@@ -73,11 +74,7 @@ impl http_body::Body for Body {
     }
 }
 
-/// An administrative route could not produce the rest of its body.
+/// The rest of a body could not be produced.
 #[derive(Debug, thiserror::Error)]
 #[error("the body could not be produced")]
 pub struct BodyError(#[source] axum::Error);
-
-fn no_error(never: Infallible) -> BodyError {
-    match never {}
-}

@@ -4,8 +4,8 @@ use std::fmt;
 use std::time::Duration;
 
 use bytes::Bytes;
+use haleway_wire::Payload;
 use http::{HeaderMap, Request, Response, StatusCode};
-use http_body_util::Full;
 use hyper::body::Incoming;
 use hyper_util::client::legacy::Client;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
@@ -60,8 +60,8 @@ pub enum Connection {
 /// The transport of one deployment. Cheap to clone; clones share the pool.
 #[derive(Clone)]
 pub struct Upstream {
-    pooled: Client<Connector, Full<Bytes>>,
-    fresh: Client<Connector, Full<Bytes>>,
+    pooled: Client<Connector, Payload>,
+    fresh: Client<Connector, Payload>,
 }
 
 impl Upstream {
@@ -85,12 +85,12 @@ impl Upstream {
     /// A [`Fault`] when no head came; every status, errors included, is a [`Reply`].
     pub async fn send(
         &self,
-        request: Request<Bytes>,
+        request: Request<impl Into<Payload>>,
         deadlines: Deadlines,
         connection: Connection,
     ) -> Result<Reply, Fault> {
         let started = Instant::now();
-        let exchange = self.exchange(request.map(Full::new), connection);
+        let exchange = self.exchange(request.map(Into::into), connection);
         let (response, reconnected) = match deadlines.before_head(started) {
             None => exchange.await?,
             Some((at, phase)) => match tokio::time::timeout_at(at, exchange).await {
@@ -104,7 +104,7 @@ impl Upstream {
 
     async fn exchange(
         &self,
-        request: Request<Full<Bytes>>,
+        request: Request<Payload>,
         connection: Connection,
     ) -> Result<(Response<Incoming>, bool), Fault> {
         let request = match connection {

@@ -19,7 +19,9 @@ use serde_json::value::RawValue;
 use crate::events::Framing;
 use crate::registry::Wire;
 use crate::target::{Purpose, Target};
-use crate::{Call, CallOptions, Operation, Progress, Refusal, Reply, Step, Translator, Untranslatable};
+use crate::{
+    Call, CallOptions, ClientBody, Operation, Progress, Refusal, Reply, Step, Translator, Untranslatable,
+};
 
 /// Which bridge a call takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,7 +81,7 @@ pub(crate) fn build(
         Envelope::parse(&text).map_err(|error| Refusal::untranslatable("request_body", error.to_string()))?;
     // Streams of the client's wire end with the token counts, asked for or not.
     let over = CallOptions { count_tokens: true, ..options };
-    let mut call = target.build(bridge.over(), &envelope, model, over, purpose)?;
+    let mut call = target.build(bridge.over(), ClientBody::from(&envelope), model, over, purpose)?;
     call.strip_usage = bridge == Bridge::Chat && options.stream && !asked.wants_usage();
     call.reply = Reply::Translated(match call.reply {
         Reply::Passthrough => outer,

@@ -68,6 +68,10 @@ const fn usual(operation: Operation) -> &'static str {
         | Operation::Images
         | Operation::Speech
         | Operation::Rerank
+        | Operation::Transcriptions
+        | Operation::Translations
+        | Operation::ImageEdits
+        | Operation::ImageVariations
         | Operation::Ocr => "file-",
     }
 }

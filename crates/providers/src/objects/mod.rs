@@ -16,6 +16,7 @@ pub use answer::sealed;
 use std::borrow::Cow;
 
 use bytes::Bytes;
+use haleway_wire::Payload;
 use haleway_wire::form::{Edit, Form, Part};
 use haleway_wire::{Change, Envelope};
 use http::{HeaderMap, HeaderValue, Method, Uri, header};
@@ -179,13 +180,14 @@ impl Target {
                     target: self,
                     operation: errand.operation,
                     body,
+                    form: None,
                     model,
                     options,
                     purpose,
                 };
                 call.body = wires::encode(Wire::OpenAi, &encode)?.body;
             }
-            Posted::Json(body) => call.body = without_own_fields(body),
+            Posted::Json(body) => call.body = without_own_fields(body).into(),
             Posted::Form(form) => {
                 call.body = form.written(|part| self.edit(errand, model, part));
                 put_type(&mut call.headers, &form.content_type())?;
@@ -205,7 +207,7 @@ impl Target {
             method,
             uri,
             headers,
-            body: Bytes::new(),
+            body: Payload::empty(),
             reply: Reply::Passthrough,
             strip_usage: false,
             signer: self.signer.clone(),

@@ -1,6 +1,6 @@
 //! Batch: the list of jobs, which costs nothing. A probe never creates a job.
 
-use bytes::Bytes;
+use haleway_wire::Payload;
 use serde_json::Value;
 
 use super::verdict::Verdict;
@@ -29,7 +29,7 @@ pub(super) fn probe(target: &Target, _settings: &ProbeSettings) -> Result<Probe,
         method: http::Method::GET,
         uri,
         headers: target.headers.clone(),
-        body: Bytes::new(),
+        body: Payload::empty(),
         reply: Reply::Passthrough,
         strip_usage: false,
         signer: target.signer.clone(),

@@ -3,14 +3,14 @@
 
 use std::time::Duration;
 
-use haleway_wire::Envelope;
+use haleway_wire::{Envelope, Form};
 use http::HeaderValue;
 use serde_json::{Map, Value, json};
 
-use super::{CannotProbe, Expectation, Probe, ProbeMemory, ProbeSettings};
+use super::{CannotProbe, Expectation, Probe, ProbeMemory, ProbeSettings, clip, picture};
 use crate::resolve::model::id_for;
 use crate::target::{Purpose, Target};
-use crate::{CallOptions, Mode, ModeOrigin, Operation};
+use crate::{CallOptions, ClientBody, Mode, ModeOrigin, Operation};
 
 /// Output cap of a model that is not known to reason, in tokens. Responses APIs refuse less.
 const CAP: u64 = 16;
@@ -64,13 +64,20 @@ impl Target {
         let body = draft.body();
         let stream = body.get("stream").and_then(Value::as_bool).unwrap_or(false);
         let expect = draft.expectation(&body, stream);
+        let form = draft.form(operation, &body);
         let text = Value::Object(body).to_string();
         let invalid = |message: String| CannotProbe { code: "invalid_settings", message };
         let envelope = Envelope::parse(text.as_bytes()).map_err(|error| invalid(error.to_string()))?;
         let options = CallOptions { stream, ..CallOptions::default() };
         let purpose = Purpose::Probe { omit: &memory.dropped };
         let mut call = self
-            .build(operation, &envelope, model.as_deref(), options, purpose)
+            .build(
+                operation,
+                ClientBody { members: &envelope, form: form.as_ref() },
+                model.as_deref(),
+                options,
+                purpose,
+            )
             .map_err(|refusal| invalid(format!("health_check_params cannot be sent: {}", refusal.message)))?;
         call.headers.insert(http::header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
         Ok(Probe { call, expect, deadline: draft.deadline() })
@@ -103,13 +110,9 @@ pub(super) fn operation(mode: Mode) -> Result<Operation, CannotProbe> {
         Mode::AnthropicMessages => Ok(Operation::Messages),
         Mode::AudioSpeech => Ok(Operation::Speech),
         Mode::ImageGeneration => Ok(Operation::Images),
-        Mode::AudioTranscription
-        | Mode::ImageEdit
-        | Mode::VideoGeneration
-        | Mode::Realtime
-        | Mode::Batch
-        | Mode::Ocr
-        | Mode::Http => Err(CannotProbe {
+        Mode::AudioTranscription => Ok(Operation::Transcriptions),
+        Mode::ImageEdit => Ok(Operation::ImageEdits),
+        Mode::VideoGeneration | Mode::Realtime | Mode::Batch | Mode::Ocr | Mode::Http => Err(CannotProbe {
             code: "mode_without_probe",
             message: format!(
                 "there is no probe for model_info.mode {mode:?}; its health comes from traffic",
@@ -145,13 +148,9 @@ impl Draft<'_> {
                 super::speech::body(self.target, self.settings, self.memory, &self.text("ok"))
             }
             Mode::ImageGeneration => super::image::body(self.model, &self.text("a small grey dot")),
-            Mode::AudioTranscription
-            | Mode::ImageEdit
-            | Mode::VideoGeneration
-            | Mode::Realtime
-            | Mode::Batch
-            | Mode::Ocr
-            | Mode::Http => Map::new(),
+            Mode::ImageEdit => super::image::body(self.model, &self.text("make the dot a little darker")),
+            Mode::AudioTranscription => object(json!({ "response_format": "json" })),
+            Mode::VideoGeneration | Mode::Realtime | Mode::Batch | Mode::Ocr | Mode::Http => Map::new(),
         };
         for (name, value) in &self.settings.params {
             body.insert(name.clone(), value.clone());
@@ -162,6 +161,38 @@ impl Draft<'_> {
         whole.insert("model".to_owned(), self.model.into());
         whole.extend(body);
         whole
+    }
+
+    /// The same fields and the project's own file, where the operation takes a form.
+    fn form(&self, operation: Operation, body: &Map<String, Value>) -> Option<Form> {
+        let name = operation.file()?;
+        let mut form = Form::new("haleway-probe");
+        for (name, value) in body {
+            match value {
+                Value::String(text) => form.push_text(name, text),
+                Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => {
+                    form.push_text(name, &value.to_string());
+                }
+            }
+        }
+        match self.mode {
+            Mode::AudioTranscription => form.push_file(name, "probe.wav", "audio/wav", clip::wav()),
+            Mode::ImageEdit => form.push_file(name, "probe.png", "image/png", picture::dot()),
+            Mode::Chat
+            | Mode::Completion
+            | Mode::Embedding
+            | Mode::AudioSpeech
+            | Mode::ImageGeneration
+            | Mode::VideoGeneration
+            | Mode::Rerank
+            | Mode::Realtime
+            | Mode::Batch
+            | Mode::Responses
+            | Mode::Ocr
+            | Mode::AnthropicMessages
+            | Mode::Http => {}
+        }
+        Some(form)
     }
 
     fn chat(&self) -> Map<String, Value> {

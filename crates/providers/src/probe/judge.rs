@@ -5,7 +5,7 @@ use haleway_health::{Class, Effect};
 use http::HeaderMap;
 
 use super::verdict::{self, Verdict};
-use super::{Expectation, Finding, Judgement, ProbeMemory, fault, repair};
+use super::{Expectation, Finding, Judgement, ProbeMemory, fault, repair, transcription};
 use crate::target::Target;
 use crate::{Mode, Reply, wires};
 
@@ -45,10 +45,12 @@ pub fn judge(
     let is_stream = verdict::is_stream(answer.headers, answer.body);
     let verdict = match expect.mode {
         Mode::AudioSpeech => verdict::speech(answer.headers, answer.body),
+        Mode::AudioTranscription => {
+            transcription::judge(reply(target, expect.mode), answer.headers, answer.body)
+        }
         Mode::Chat
         | Mode::Completion
         | Mode::Embedding
-        | Mode::AudioTranscription
         | Mode::ImageGeneration
         | Mode::ImageEdit
         | Mode::VideoGeneration

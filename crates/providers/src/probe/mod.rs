@@ -4,13 +4,16 @@
 mod batch;
 mod body;
 mod chat;
+mod clip;
 mod fault;
 mod image;
 mod judge;
 mod memory;
+mod picture;
 mod repair;
 mod settings;
 mod speech;
+mod transcription;
 mod vectors;
 mod verdict;
 

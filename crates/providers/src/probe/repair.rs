@@ -188,14 +188,31 @@ fn wants_stream(text: &str) -> bool {
             && !text.contains("stream_options")
 }
 
-/// The first voice of a list in brackets or quotes.
+/// The first voice of a list: of what `should be` or `one of` opens, else in brackets.
 fn offered(text: &str) -> Option<String> {
+    let said = ["should be ", "one of ", "must be "].iter().find_map(|words| text.split_once(words));
+    let quoted = said.map(|(_, rest)| rest.trim_start_matches(['[', ':', ' '])).and_then(first_quoted);
+    if quoted.is_some() {
+        return quoted.filter(|voice| is_voice(voice));
+    }
     let list = text.split_once('[').and_then(|(_, rest)| rest.split_once(']')).map(|(list, _)| list)?;
     let voice = list
         .split([',', ' '])
         .map(|word| word.trim_matches(['\'', '"', '\\', '`']))
         .find(|word| !word.is_empty())?;
-    voice.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_')).then(|| voice.to_owned())
+    is_voice(voice).then(|| voice.to_owned())
+}
+
+fn is_voice(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_'))
+}
+
+/// The word in quotes that a text begins with.
+fn first_quoted(text: &str) -> Option<String> {
+    let text = text.trim_start_matches('\\');
+    let quote = text.chars().next().filter(|c| matches!(c, '\'' | '"' | '`'))?;
+    let (word, _) = text.get(1..)?.split_once(quote)?;
+    Some(word.trim_end_matches('\\').to_owned())
 }
 
 /// The optional field that the refusal names.
@@ -212,7 +229,8 @@ fn refused_field(text: &str, body: &[u8]) -> Option<String> {
         "extra_forbidden",
     ];
     /// Fields without which there is no probe.
-    const NEEDED: [&str; 7] = ["model", "messages", "input", "prompt", "query", "documents", "voice"];
+    const NEEDED: [&str; 9] =
+        ["model", "messages", "input", "prompt", "query", "documents", "voice", "file", "image"];
     if !SIGNS.iter().any(|sign| text.contains(sign)) {
         return None;
     }

@@ -23,17 +23,28 @@ pub(super) fn body(
     let voice = settings.voice.as_deref().or(memory.voice.as_deref());
     if let Some(voice) = voice {
         body.insert("voice".to_owned(), voice.into());
-    } else if !own("voice") {
-        body.insert("voice".to_owned(), default_voice(target).into());
+    } else if !own("voice")
+        && !own("voice_id")
+        && let Some(voice) = default_voice(target)
+    {
+        body.insert("voice".to_owned(), voice.into());
+    }
+    if target.provider.id == "elevenlabs" && !own("output_format") {
+        // The cheapest.
+        body.insert("output_format".to_owned(), "mp3_22050_32".into());
     }
     body
 }
 
-fn default_voice(target: &Target) -> &'static str {
+/// A voice that the provider has; `None` where none is known to exist for everyone.
+fn default_voice(target: &Target) -> Option<&'static str> {
     match target.provider.id {
-        "groq" => "autumn",
-        "dashscope" => "Cherry",
-        _ => "alloy",
+        "groq" => Some("autumn"),
+        "dashscope" => Some("Cherry"),
+        "gemini" | "vertex_ai" => Some("Kore"),
+        "mistral" => None,
+        // Also ElevenLabs' and Deepgram's: their wires know what stands for it.
+        _ => Some("alloy"),
     }
 }
 

@@ -81,7 +81,7 @@ pub(super) fn read(expect: &Expectation, reply: Reply, body: &[u8], is_stream: b
 }
 
 /// JSON after any blank lines, out of a one-element array.
-fn parse(body: &[u8]) -> Result<Value, String> {
+pub(super) fn parse(body: &[u8]) -> Result<Value, String> {
     let body = body.strip_prefix(b"\xef\xbb\xbf").unwrap_or(body).trim_ascii();
     if body.is_empty() {
         return Err("the body is empty".to_owned());
@@ -97,7 +97,7 @@ fn parse(body: &[u8]) -> Result<Value, String> {
 }
 
 /// Errors that come with a 2xx.
-fn is_error(value: &Value) -> bool {
+pub(super) fn is_error(value: &Value) -> bool {
     let error = value.get("error").is_some_and(|error| !error.is_null());
     let base = value.pointer("/base_resp/status_code").and_then(Value::as_i64).is_some_and(|code| code != 0);
     let says = |key: &str, word: &str| value.get(key).and_then(Value::as_str) == Some(word);

@@ -135,8 +135,10 @@ impl Plan<'_> {
             // What `/v2/parse` takes and gives is not known.
             (Wire::Anthropic, _) | (Wire::Cohere, Operation::Completions | Operation::Ocr) => return None,
             (Wire::Bedrock, Operation::Moderations | Operation::Responses) => return None,
-            (Wire::OpenAi, Operation::Moderations) => return self.moderations(),
-            (Wire::OpenAi, Operation::Messages) | (_, Operation::Moderations) => return None,
+            (_, Operation::Moderations | Operation::Translations | Operation::ImageVariations) => {
+                return self.unlisted(operation);
+            }
+            (Wire::OpenAi, Operation::Messages) => return None,
             (_, _) => provider.endpoint(operation.mode())?,
         };
         if !wires::spoken(endpoint.wire) {
@@ -174,7 +176,11 @@ impl Plan<'_> {
             | Operation::Images
             | Operation::Speech
             | Operation::Rerank
-            | Operation::Ocr => return None,
+            | Operation::Ocr
+            | Operation::Transcriptions
+            | Operation::Translations
+            | Operation::ImageEdits
+            | Operation::ImageVariations => return None,
         };
         Some((Wire::OpenAi, self.extended(path)))
     }
@@ -195,9 +201,34 @@ impl Plan<'_> {
         format!("{}{path}", self.base.text).parse().ok()
     }
 
-    fn moderations(&self) -> Option<(Wire, String)> {
-        matches!(self.name.provider.id, "openai" | "openai_compatible" | "mistral" | "hosted_vllm")
-            .then(|| (Wire::OpenAi, self.extended("/moderations")))
+    /// Operations without a mode of their own, at the providers that have them on OpenAI's path.
+    fn unlisted(&self, operation: Operation) -> Option<(Wire, String)> {
+        let provider = self.name.provider.id;
+        let served = match operation {
+            Operation::Moderations => {
+                matches!(provider, "openai" | "openai_compatible" | "mistral" | "hosted_vllm")
+            }
+            Operation::Translations => {
+                matches!(provider, "openai" | "openai_compatible" | "groq" | "hosted_vllm")
+                    || matches!(provider, "together_ai" | "fireworks_ai")
+            }
+            Operation::ImageVariations => matches!(provider, "openai" | "openai_compatible"),
+            Operation::Chat
+            | Operation::Completions
+            | Operation::Embeddings
+            | Operation::Responses
+            | Operation::Messages
+            | Operation::Images
+            | Operation::Speech
+            | Operation::Rerank
+            | Operation::Transcriptions
+            | Operation::ImageEdits
+            | Operation::Ocr
+            | Operation::Files
+            | Operation::Batches
+            | Operation::Videos => false,
+        };
+        served.then(|| (Wire::OpenAi, self.extended(operation.path())))
     }
 
     /// A path of the registry as a URL pattern. An absolute one belongs to the provider's own platform: at the

@@ -136,7 +136,12 @@ pub(crate) fn applies(name: &str, operation: Operation) -> bool {
             ) || !(generates || chats)
                 || (name == "max_tokens" && operation == Operation::Messages)
         }
-        Operation::Images => !(generates || chats) || name == "n",
+        Operation::Images | Operation::ImageEdits | Operation::ImageVariations => {
+            !(generates || chats) || name == "n"
+        }
+        Operation::Transcriptions | Operation::Translations => {
+            !(generates || chats) || matches!(name, "temperature" | "response_format")
+        }
         Operation::Embeddings
         | Operation::Moderations
         | Operation::Speech

@@ -6,6 +6,8 @@ pub(crate) mod azure;
 mod bedrock;
 mod chat;
 mod cohere;
+mod deepgram;
+mod elevenlabs;
 pub(crate) mod follow;
 mod gemini;
 mod members;
@@ -13,15 +15,16 @@ mod ollama;
 mod openai;
 mod rerank;
 mod tei;
+mod transcript;
 mod vectors;
 pub(crate) mod video;
 
 pub(crate) use members::text;
 
-use haleway_wire::Envelope;
+use haleway_wire::{Envelope, Form};
 
 use crate::registry::Wire;
-use crate::target::{Encoded, Purpose, Target};
+use crate::target::{Outgoing, Purpose, Target};
 use crate::{CallOptions, Operation, Refusal, Reply};
 
 /// One body to encode.
@@ -30,8 +33,10 @@ pub(crate) struct Encode<'a> {
     pub(crate) target: &'a Target,
     /// What the client calls.
     pub(crate) operation: Operation,
-    /// The client's body, or a probe's in the client's format.
+    /// The client's body, or a probe's in the client's format: of a form, its fields.
     pub(crate) body: &'a Envelope<'a>,
+    /// The form, when the body is one.
+    pub(crate) form: Option<&'a Form>,
     /// The wire model, when it is not the deployment's own.
     pub(crate) model: Option<&'a str>,
     /// The caller's decisions.
@@ -55,14 +60,10 @@ pub(crate) const fn spoken(wire: Wire) -> bool {
         | Wire::VoyageRerank
         | Wire::NimRerank
         | Wire::MistralOcr
-        | Wire::Jobs => true,
-        Wire::Watsonx
-        | Wire::Replicate
+        | Wire::Jobs
         | Wire::Deepgram
-        | Wire::ElevenLabs
-        | Wire::DashScope
-        | Wire::Realtime
-        | Wire::Google => false,
+        | Wire::ElevenLabs => true,
+        Wire::Watsonx | Wire::Replicate | Wire::DashScope | Wire::Realtime | Wire::Google => false,
     }
 }
 
@@ -72,9 +73,11 @@ pub(crate) const fn speaks_openai(wire: Wire) -> bool {
 }
 
 /// The provider's body for a client's.
-pub(crate) fn encode(wire: Wire, encode: &Encode<'_>) -> Result<Encoded, Refusal> {
-    match wire {
-        Wire::OpenAi | Wire::Azure | Wire::Rerank | Wire::MistralOcr => Ok(openai::encode(encode)),
+pub(crate) fn encode(wire: Wire, encode: &Encode<'_>) -> Result<Outgoing, Refusal> {
+    let encoded = match wire {
+        Wire::OpenAi | Wire::Azure | Wire::Rerank | Wire::MistralOcr => return Ok(openai::encode(encode)),
+        Wire::Deepgram => return deepgram::encode(encode),
+        Wire::ElevenLabs => return elevenlabs::encode(encode),
         Wire::Anthropic => anthropic::encode(encode),
         Wire::Bedrock => bedrock::encode(encode),
         Wire::Cohere => cohere::encode(encode),
@@ -83,15 +86,11 @@ pub(crate) fn encode(wire: Wire, encode: &Encode<'_>) -> Result<Encoded, Refusal
         Wire::Tei => tei::encode(encode),
         Wire::VoyageRerank => rerank::voyage(encode),
         Wire::NimRerank => rerank::nim(encode),
-        Wire::Watsonx
-        | Wire::Replicate
-        | Wire::Deepgram
-        | Wire::ElevenLabs
-        | Wire::DashScope
-        | Wire::Realtime
-        | Wire::Google
-        | Wire::Jobs => Err(Refusal::unsupported(encode.target.provider.id, encode.operation)),
-    }
+        Wire::Watsonx | Wire::Replicate | Wire::DashScope | Wire::Realtime | Wire::Google | Wire::Jobs => {
+            Err(Refusal::unsupported(encode.target.provider.id, encode.operation))
+        }
+    };
+    encoded.map(Outgoing::from)
 }
 
 /// How the answers to an operation on `wire` are read.
@@ -104,6 +103,8 @@ pub(crate) fn reply(wire: Wire, operation: Operation, created: u64) -> Reply {
         (Wire::Gemini, _) => Reply::Translated(gemini::translator(operation, created)),
         (Wire::Ollama, _) => Reply::Translated(ollama::translator(operation, created)),
         (Wire::Tei, _) => Reply::Translated(tei::translator(operation)),
+        (Wire::Deepgram, Operation::Transcriptions) => Reply::Translated(deepgram::translator()),
+        (Wire::ElevenLabs, Operation::Transcriptions) => Reply::Translated(elevenlabs::translator()),
         (Wire::VoyageRerank | Wire::NimRerank, _) => Reply::Translated(rerank::translator(wire)),
         (_, _) => Reply::Passthrough,
     }

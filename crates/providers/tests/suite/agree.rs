@@ -18,7 +18,7 @@ fn reach(target: &Target, mode: Mode, operation: Operation) -> Option<[(String, 
         for name in ["authorization", "api-key", "x-api-key", "x-goog-api-key", "x-sub"] {
             auth.extend_from_slice(call.headers.get(name).map_or(&b"-"[..], |value| value.as_bytes()));
         }
-        let body: Value = serde_json::from_slice(&call.body).unwrap();
+        let body: Value = serde_json::from_slice(&call.body.to_bytes()).unwrap();
         (call.uri.to_string(), auth, body["model"].clone())
     }))
 }

@@ -85,7 +85,7 @@ fn requests_are_translated() {
         assert_eq!(call.headers["x-api-key"], "sk-canary-1");
         assert_eq!(call.headers["anthropic-version"], "2023-06-01");
         assert!(!call.strip_usage, "{name}");
-        assert_golden(&format!("{name}.upstream.json"), &pretty(&call.body));
+        assert_golden(&format!("{name}.upstream.json"), &pretty(&call.body.to_bytes()));
     }
 }
 
@@ -220,7 +220,7 @@ fn a_clients_own_message_passes_through() {
         .call(Operation::Messages, &Envelope::parse(client).unwrap(), None, options(false))
         .unwrap();
     let expected = String::from_utf8_lossy(client).replace("\"g\"", "\"claude-haiku-4-5\"");
-    assert_eq!(String::from_utf8_lossy(&call.body), expected);
+    assert_eq!(String::from_utf8_lossy(&call.body.to_bytes()), expected);
     assert!(matches!(call.reply, Reply::Passthrough));
 }
 
@@ -230,7 +230,7 @@ fn defaults_of_the_deployment_are_translated_too() {
     let target = deployment(params, None, &[]).unwrap();
     let client = br#"{"messages":[{"role":"user","content":"x"}],"temperature":0,"stop":"END"}"#;
     let call = target.call(Operation::Chat, &Envelope::parse(client).unwrap(), None, options(false)).unwrap();
-    let body: Value = serde_json::from_slice(&call.body).unwrap();
+    let body: Value = serde_json::from_slice(&call.body.to_bytes()).unwrap();
     assert_eq!(
         (&body["max_tokens"], &body["temperature"], &body["betas"], body.get("stop_sequences")),
         (&json!(77), &json!(0), &json!(["x"]), None)

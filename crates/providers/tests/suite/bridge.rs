@@ -173,7 +173,7 @@ fn mode_responses_serves_chat_over_responses() {
     let call =
         target.call(Operation::Chat, &Envelope::parse(body).unwrap(), None, CallOptions::default()).unwrap();
     assert!(call.uri.path().ends_with("/v1/responses"));
-    let body: Value = serde_json::from_slice(&call.body).unwrap();
+    let body: Value = serde_json::from_slice(&call.body.to_bytes()).unwrap();
     assert_eq!(
         (&body["model"], &body["max_output_tokens"], &body["temperature"], &body["store"]),
         (&json!("o1-pro"), &json!(500), &json!(1), &json!(false))
@@ -188,7 +188,7 @@ fn drop_params_leaves_out_what_cannot_be_said() {
     let body = br#"{"messages":[{"role":"user","content":"x"}],"stop":["END"],"n":2,"user":"u"}"#;
     let call =
         target.call(Operation::Chat, &Envelope::parse(body).unwrap(), None, CallOptions::default()).unwrap();
-    let body: Value = serde_json::from_slice(&call.body).unwrap();
+    let body: Value = serde_json::from_slice(&call.body.to_bytes()).unwrap();
     assert_eq!(body, json!({"input": [{"role": "user", "content": "x"}], "store": false, "model": "gpt-5"}));
 }
 
@@ -316,7 +316,7 @@ proptest! {
             let mut body = json!({"tools": tools, "thinking": more, "system": more, "text": more, "response_format": more});
             body[name] = turns.clone().into();
             if let Ok(call) = ask(model, operation, &body) {
-                prop_assert!(serde_json::from_slice::<Value>(&call.body).unwrap().is_object());
+                prop_assert!(serde_json::from_slice::<Value>(&call.body.to_bytes()).unwrap().is_object());
             }
         }
     }
@@ -354,7 +354,7 @@ proptest! {
         ]);
         let body = json!({"max_tokens": 5, "messages": [{"role": "user", "content": "x"}, {"role": "assistant", "content": turn}]});
         let call = ask("deepseek/chat", Operation::Messages, &body).unwrap();
-        let sent: Value = serde_json::from_slice(&call.body).unwrap();
+        let sent: Value = serde_json::from_slice(&call.body.to_bytes()).unwrap();
         let answer = json!({"choices": [{"message": sent["messages"][1], "finish_reason": "tool_calls"}]});
         let Reply::Translated(mut reader) = call.reply else { panic!("not translated") };
         let got: Value = serde_json::from_slice(&reader.answer(answer.to_string().as_bytes()).unwrap()).unwrap();
@@ -366,7 +366,7 @@ proptest! {
             {"type": "function_call", "call_id": id, "name": name, "arguments": input},
         ]);
         let call = ask("deepseek/chat", Operation::Responses, &json!({"input": items})).unwrap();
-        let sent: Value = serde_json::from_slice(&call.body).unwrap();
+        let sent: Value = serde_json::from_slice(&call.body.to_bytes()).unwrap();
         let answer = json!({"choices": [{"message": sent["messages"][1], "finish_reason": "tool_calls"}]});
         let Reply::Translated(mut reader) = call.reply else { panic!("not translated") };
         let got: Value = serde_json::from_slice(&reader.answer(answer.to_string().as_bytes()).unwrap()).unwrap();

@@ -68,7 +68,7 @@ pub(crate) fn any(model: &str, mode: Option<&str>) -> Result<Target, ResolveErro
 
 /// The body of a call as JSON.
 pub(crate) fn body(call: &Call) -> Value {
-    serde_json::from_slice(&call.body).unwrap()
+    serde_json::from_slice(&call.body.to_bytes()).unwrap()
 }
 
 /// The URL of an operation, if the deployment serves it.

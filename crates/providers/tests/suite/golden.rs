@@ -88,7 +88,7 @@ impl Golden {
             let request: Value = serde_json::from_str(&text).unwrap();
             let call = self.call(&name, &text, request["stream"] == true);
             also(&name, &call);
-            self.compare(&format!("{name}.upstream.json"), &pretty(&call.body));
+            self.compare(&format!("{name}.upstream.json"), &pretty(&call.body.to_bytes()));
         }
     }
 

@@ -7,12 +7,12 @@ use std::collections::VecDeque;
 
 use bytes::Bytes;
 use haleway_health::Class;
-use haleway_providers::{CallOptions, Operation, Refusal, Reply};
+use haleway_providers::{CallOptions, ClientBody, Operation, Refusal, Reply};
 use haleway_upstream::{Connection, FaultKind, Phase};
 use haleway_wire::Envelope;
 use haleway_wire::chat::{AnswerKind, inspect_answer};
 use http::header::CONTENT_TYPE;
-use http::{HeaderMap, StatusCode};
+use http::{HeaderMap, HeaderValue, StatusCode};
 
 use crate::call::failure::Failed;
 use crate::call::guard::{Attempt, Evidence};
@@ -20,6 +20,8 @@ use crate::call::judge::{Judge, Judged, answer_kind, stream_kind};
 use crate::call::stream::{Piece, StreamReader};
 use crate::deployment::AttemptLimits;
 
+/// The type of answers unless their translator says otherwise.
+const JSON: &str = "application/json";
 /// Largest answer that is not a stream, in bytes.
 const ANSWER_LIMIT: usize = 128 * 1024 * 1024;
 /// As much of an error answer as is read.
@@ -31,7 +33,7 @@ const HELD_LIMIT: usize = 64 * 1024;
 #[derive(Debug)]
 pub(crate) struct Ask<'a> {
     pub(crate) operation: Operation,
-    pub(crate) envelope: &'a Envelope<'a>,
+    pub(crate) body: ClientBody<'a>,
     /// What a wildcard's `*` stands for.
     pub(crate) captured: Option<&'a str>,
     pub(crate) stream: bool,
@@ -62,7 +64,7 @@ pub(crate) async fn run(mut attempt: Attempt, ask: &Ask<'_>) -> Ended {
         drop_params: attempt.deployment().model.params.drop_params,
         created: clock.now().as_millis() / 1000,
     };
-    let call = match attempt.deployment().target.call(ask.operation, ask.envelope, ask.captured, options) {
+    let call = match attempt.deployment().target.call(ask.operation, ask.body, ask.captured, options) {
         Ok(call) => call,
         Err(refusal) => {
             let failed = Failed::own(Class::Local, refusal.code, refusal.message.clone());
@@ -90,12 +92,70 @@ pub(crate) async fn run(mut attempt: Attempt, ask: &Ask<'_>) -> Ended {
         let body = answer.read_all(ERROR_LIMIT).await.unwrap_or_default();
         return judged(attempt, judge.answer(status, headers, &body));
     }
-    if ask.stream && streams(ask.operation) {
-        let (_, headers, relay) = answer.into_relay();
-        let reader = StreamReader::new(relay, reply, strip_usage, stream_kind(ask.operation), judge);
-        return until_output(attempt, headers, Box::new(reader), ask.limits).await;
+    let reader = match manner(ask, &reply, &answer.headers) {
+        Manner::Whole => return whole_answer(attempt, answer, reply, ask, judge).await,
+        Manner::Events => {
+            let (_, headers, relay) = answer.into_relay();
+            let kind = stream_kind(ask.operation);
+            (headers, StreamReader::new(relay, reply, strip_usage, kind, judge))
+        }
+        Manner::Bytes => {
+            let (_, headers, relay) = answer.into_relay();
+            (headers, StreamReader::of_bytes(relay, judge))
+        }
+    };
+    let (headers, reader) = reader;
+    until_output(attempt, headers, Box::new(reader), ask.limits).await
+}
+
+/// How a success is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Manner {
+    /// In one piece.
+    Whole,
+    /// As a stream of events.
+    Events,
+    /// As a stream of bytes that mean nothing here: sound.
+    Bytes,
+}
+
+fn manner(ask: &Ask<'_>, reply: &Reply, headers: &HeaderMap) -> Manner {
+    let kind = headers.get(CONTENT_TYPE).map_or(&b""[..], |value| value.as_bytes());
+    let is = |prefix: &[u8]| kind.get(..prefix.len()).is_some_and(|start| start.eq_ignore_ascii_case(prefix));
+    let events = is(b"text/event-stream");
+    match ask.operation {
+        Operation::Chat | Operation::Completions | Operation::Responses | Operation::Messages => {
+            if ask.stream { Manner::Events } else { Manner::Whole }
+        }
+        // Many models pass over the wish for a stream; what came decides.
+        Operation::Images | Operation::ImageEdits | Operation::Transcriptions | Operation::Translations
+            if ask.stream && events =>
+        {
+            Manner::Events
+        }
+        Operation::Speech if matches!(reply, Reply::Passthrough) => {
+            if events {
+                Manner::Events
+            } else if is(b"application/json") || is(b"text/") {
+                Manner::Whole
+            } else {
+                Manner::Bytes
+            }
+        }
+        Operation::Images
+        | Operation::ImageEdits
+        | Operation::ImageVariations
+        | Operation::Transcriptions
+        | Operation::Translations
+        | Operation::Speech
+        | Operation::Embeddings
+        | Operation::Moderations
+        | Operation::Rerank
+        | Operation::Ocr
+        | Operation::Files
+        | Operation::Batches
+        | Operation::Videos => Manner::Whole,
     }
-    whole_answer(attempt, answer, reply, ask, judge).await
 }
 
 async fn whole_answer(
@@ -115,6 +175,10 @@ async fn whole_answer(
         Reply::Translated(mut translator) => match translator.answer(&body) {
             Ok(body) => {
                 headers.remove(CONTENT_TYPE);
+                let kind = translator.content_type();
+                if kind != JSON {
+                    headers.insert(CONTENT_TYPE, HeaderValue::from_static(kind));
+                }
                 body
             }
             Err(error) if says_it_failed(&body) => {
@@ -134,6 +198,8 @@ async fn whole_answer(
             return judged(attempt, judge.answer(status.as_u16(), headers, &body));
         }
         usage = facts.usage;
+    } else if is_media(ask.operation) && begins_like_error(&body) && looks_like_error(&body) {
+        return judged(attempt, judge.answer(status.as_u16(), headers, &body));
     }
     attempt.succeed(usage);
     Ended::Answer { status, headers, body }
@@ -167,8 +233,8 @@ async fn until_output(
     }
 }
 
-/// Whether an operation's answer can be a stream of events.
-const fn streams(operation: Operation) -> bool {
+/// Whether an operation is answered in words, one after the other when they are streamed.
+pub(crate) const fn speaks(operation: Operation) -> bool {
     match operation {
         Operation::Chat | Operation::Completions | Operation::Responses | Operation::Messages => true,
         Operation::Embeddings
@@ -179,7 +245,11 @@ const fn streams(operation: Operation) -> bool {
         | Operation::Ocr
         | Operation::Files
         | Operation::Batches
-        | Operation::Videos => false,
+        | Operation::Videos
+        | Operation::Transcriptions
+        | Operation::Translations
+        | Operation::ImageEdits
+        | Operation::ImageVariations => false,
     }
 }
 
@@ -224,4 +294,19 @@ fn by_caller(failed: Failed) -> Failed {
 fn says_it_failed(body: &[u8]) -> bool {
     let facts = inspect_answer(body, AnswerKind::Chat);
     facts.error || facts.finish.is_some_and(|finish| finish.is_failure())
+}
+
+/// Sound, pictures and what is made of them: answers of which only an error is looked at.
+const fn is_media(operation: Operation) -> bool {
+    operation.file().is_some() || matches!(operation, Operation::Images | Operation::Speech)
+}
+
+/// An error is said at once; what follows may be megabytes of a picture.
+fn begins_like_error(body: &[u8]) -> bool {
+    let start = body.get(..512).unwrap_or(body);
+    start.trim_ascii_start().starts_with(b"{") && memchr::memmem::find(start, b"\"error\"").is_some()
+}
+
+fn looks_like_error(body: &[u8]) -> bool {
+    Envelope::parse(body).is_ok_and(|envelope| envelope.get("error").is_some_and(|raw| raw.get() != "null"))
 }

@@ -69,7 +69,11 @@ pub(crate) const fn answer_kind(operation: Operation) -> Option<AnswerKind> {
         | Operation::Ocr
         | Operation::Files
         | Operation::Batches
-        | Operation::Videos => None,
+        | Operation::Videos
+        | Operation::Transcriptions
+        | Operation::Translations
+        | Operation::ImageEdits
+        | Operation::ImageVariations => None,
     }
 }
 
@@ -82,12 +86,16 @@ pub(crate) const fn stream_kind(operation: Operation) -> StreamKind {
         | Operation::Completions
         | Operation::Embeddings
         | Operation::Moderations
-        | Operation::Images
-        | Operation::Speech
         | Operation::Rerank
         | Operation::Ocr
         | Operation::Files
         | Operation::Batches
         | Operation::Videos => StreamKind::Chat,
+        Operation::Images
+        | Operation::Speech
+        | Operation::Transcriptions
+        | Operation::Translations
+        | Operation::ImageEdits
+        | Operation::ImageVariations => StreamKind::Media,
     }
 }

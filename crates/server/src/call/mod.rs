@@ -6,6 +6,7 @@
 
 pub(crate) mod attempt;
 pub(crate) mod failure;
+mod form;
 pub(crate) mod guard;
 pub(crate) mod headers;
 pub(crate) mod judge;
@@ -23,11 +24,10 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use haleway_health::{Generation, Timestamp, TrialLease};
-use haleway_providers::Operation;
+use haleway_providers::{ClientBody, Operation};
 use haleway_routing::{
     self as routing, CallPlan, Facts, GiveUp, Health as _, Resolution, Step, Strategy, View,
 };
-use haleway_wire::Envelope;
 use http::header::CONTENT_TYPE;
 use http::{HeaderMap, HeaderValue, Request, Response, StatusCode};
 
@@ -39,7 +39,7 @@ use crate::call::place::Place;
 use crate::call::read::Wishes;
 use crate::call::suspicion::Suspicion;
 use crate::call::trail::Trail;
-use crate::deployment::{CallLimits, Deployment, header_value};
+use crate::deployment::{AttemptLimits, CallLimits, Deployment, header_value};
 use crate::error::{ApiError, ErrorShape};
 use crate::gateway::{Gateway, Live};
 
@@ -91,7 +91,9 @@ where
         }
     };
     let bytes = read::body(&head.headers, body, live.max_body).await?;
-    let envelope = read::envelope(&bytes)?;
+    let form = form::read(operation, &head.headers, &bytes)?;
+    let fields = form.as_ref().map(form::members);
+    let envelope = read::envelope(fields.as_ref().map_or(&bytes[..], String::as_bytes))?;
     read::required(operation, &envelope)?;
     let model = read::model(&envelope, path_model)?;
     let stream = read::stream(&envelope)?;
@@ -102,7 +104,7 @@ where
         gateway,
         live: &live,
         operation,
-        envelope: &envelope,
+        body: ClientBody { members: &envelope, form: form.as_ref() },
         stream,
         model: &model,
         began,
@@ -134,7 +136,7 @@ struct Session<'a> {
     gateway: &'a Arc<Gateway>,
     live: &'a Live,
     operation: Operation,
-    envelope: &'a Envelope<'a>,
+    body: ClientBody<'a>,
     stream: bool,
     model: &'a str,
     began: Timestamp,
@@ -217,8 +219,8 @@ impl Session<'_> {
             .map(|names| names.iter().map(hop).collect::<Result<Vec<_>, _>>())
             .transpose()?;
         let group_retries = self.live.group_retries.get(group.0 as usize).copied().flatten();
-        // Four bytes of JSON make about one token: enough to tell a prompt that cannot fit.
-        let checks = self.live.table.settings().pre_call_checks;
+        // Four bytes of JSON make about one token: enough to tell a prompt that cannot fit. Of a file they say nothing.
+        let checks = self.live.table.settings().pre_call_checks && self.body.form.is_none();
         Ok(routing::Call {
             model: self.model,
             facts: Facts { tags, input_tokens: checks.then_some(self.bytes.len() as u64 / 4) },
@@ -275,14 +277,25 @@ impl Session<'_> {
         let captured = self.captured(deployment, plan);
         let ask = Ask {
             operation: self.operation,
-            envelope: self.envelope,
+            body: self.body,
             captured: captured.as_deref(),
             stream: self.stream,
             count_tokens: self.live.table.settings().strategy == Strategy::UsageBased,
-            limits: deployment.limits(self.stream, self.limits, left),
+            limits: self.attempt_limits(deployment, left),
         };
         let attempt = Attempt::begin(self.gateway, self.live, deployment, generation, trial);
         attempt::run(attempt, &ask).await
+    }
+
+    /// The deadlines of an attempt. What is uploaded is heard or painted before the first word comes, so only text is
+    /// held to its first token.
+    fn attempt_limits(&self, deployment: &Deployment, left: Option<Duration>) -> AttemptLimits {
+        let speaks = attempt::speaks(self.operation);
+        let mut limits = deployment.limits(self.stream && speaks, self.limits, left);
+        if self.stream && !speaks {
+            limits.deadlines.gap = Some(deployment.model.health.stream.gap);
+        }
+        limits
     }
 
     /// What the wildcard of a deployment in the present group took from the name that is served.
@@ -319,9 +332,16 @@ impl Session<'_> {
         upstream: &HeaderMap,
         relay: relay::Relay,
     ) -> Response<Body> {
+        let is_events = relay.is_events();
         let mut response = Response::new(Body::Relay(Box::new(relay)));
         *response.headers_mut() = self.served_headers(deployment, plan, trail, upstream);
-        headers::stream(response.headers_mut());
+        if is_events {
+            headers::stream(response.headers_mut());
+        } else {
+            let kind = upstream.get(CONTENT_TYPE).cloned();
+            let kind = kind.unwrap_or(HeaderValue::from_static("application/octet-stream"));
+            response.headers_mut().insert(CONTENT_TYPE, kind);
+        }
         response
     }
 
@@ -362,7 +382,7 @@ impl Session<'_> {
         };
         let headers = error.headers_mut();
         if let Some(LastFailure { failed, deployment }) = last {
-            let limit = deployment.limits(self.stream, self.limits, None).stated();
+            let limit = self.attempt_limits(deployment, None).stated();
             let captured = self.captured(deployment, plan);
             let upstream = failed.headers.as_deref();
             headers::failed(headers, deployment, captured.as_deref(), self.call_id, limit, upstream);

@@ -151,7 +151,14 @@ pub(crate) fn required(operation: Operation, envelope: &Envelope<'_>) -> Result<
         Operation::Speech => ("input", b"\""),
         Operation::Rerank => ("query", b"\"{"),
         Operation::Ocr => ("document", b"{"),
-        Operation::Responses | Operation::Files | Operation::Batches | Operation::Videos => return Ok(()),
+        Operation::ImageEdits => ("prompt", b"\""),
+        Operation::Responses
+        | Operation::Files
+        | Operation::Batches
+        | Operation::Videos
+        | Operation::Transcriptions
+        | Operation::Translations
+        | Operation::ImageVariations => return Ok(()),
     };
     match envelope.get(name).map(|raw| raw.get()) {
         None | Some("null") => Err(ApiError::invalid(

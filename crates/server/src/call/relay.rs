@@ -1,11 +1,10 @@
 //! A committed stream on its way to the caller.
 //!
 //! What was held back goes first, then every piece as it comes. If the provider fails now, the caller gets an error
-//! event and no end mark, so that a cut answer cannot be taken for a whole one. Dropping the relay closes the
-//! provider's connection at once.
+//! event and no end mark, so that a cut answer cannot be taken for a whole one; where there are no events, the caller's
+//! connection breaks. Dropping the relay closes the provider's connection at once.
 
 use std::collections::VecDeque;
-use std::convert::Infallible;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
@@ -19,6 +18,11 @@ use crate::call::guard::Attempt;
 use crate::call::place::Place;
 use crate::call::stream::{Piece, StreamReader};
 use crate::error::ErrorShape;
+
+/// The provider broke off bytes that have no way to say so.
+#[derive(Debug, Clone, Copy, thiserror::Error)]
+#[error("the provider broke off its answer")]
+pub(crate) struct Broken;
 
 /// A committed stream.
 #[derive(Debug)]
@@ -35,10 +39,15 @@ impl Relay {
         Self { held, reader, attempt: Some(attempt), _place: place }
     }
 
+    /// Whether the stream is one of events.
+    pub(crate) const fn is_events(&self) -> bool {
+        self.reader.is_events()
+    }
+
     pub(crate) fn poll_frame(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+    ) -> Poll<Option<Result<Frame<Bytes>, Broken>>> {
         if let Some(bytes) = self.held.pop_front() {
             return Poll::Ready(Some(Ok(Frame::data(bytes))));
         }
@@ -58,8 +67,11 @@ impl Relay {
                 Poll::Ready(None)
             }
             Poll::Ready(Piece::Failed(failed, rest)) => {
-                let last = if rest.is_empty() { error_event(&failed, self.reader.kind()) } else { rest };
                 self.fail(&failed);
+                if !self.is_events() {
+                    return Poll::Ready(Some(Err(Broken)));
+                }
+                let last = if rest.is_empty() { error_event(&failed, self.reader.kind()) } else { rest };
                 Poll::Ready(Some(Ok(Frame::data(last))))
             }
         }
@@ -92,7 +104,7 @@ impl Drop for Relay {
 fn error_event(failed: &Failed, kind: StreamKind) -> Bytes {
     let mut out = BytesMut::new();
     let (name, shape) = match kind {
-        StreamKind::Chat => (None, ErrorShape::OpenAi),
+        StreamKind::Chat | StreamKind::Media => (None, ErrorShape::OpenAi),
         StreamKind::Responses => (Some("error"), ErrorShape::ResponseEvent),
         StreamKind::Messages => (Some("error"), ErrorShape::Anthropic),
     };

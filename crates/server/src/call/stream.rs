@@ -46,8 +46,13 @@ pub(crate) struct StreamReader {
 
 #[derive(Debug)]
 enum Shape {
+    /// Bytes without events.
+    Bytes,
     Passthrough,
-    Translated { translator: Box<dyn Translator>, chunks: Vec<Bytes> },
+    Translated {
+        translator: Box<dyn Translator>,
+        chunks: Vec<Bytes>,
+    },
 }
 
 impl StreamReader {
@@ -76,6 +81,17 @@ impl StreamReader {
             over: false,
             usage: None,
         }
+    }
+
+    /// Reads `upstream`, whose bytes are the caller's and output from the first on.
+    pub(crate) fn of_bytes(upstream: upstream::Relay, judge: Judge) -> Self {
+        let reader = Self::new(upstream, Reply::Passthrough, false, StreamKind::Media, judge);
+        Self { shape: Shape::Bytes, ..reader }
+    }
+
+    /// Whether the stream is one of events.
+    pub(crate) const fn is_events(&self) -> bool {
+        !matches!(self.shape, Shape::Bytes)
     }
 
     /// Whether the end mark was seen, even if the connection is still open.
@@ -120,6 +136,12 @@ impl StreamReader {
     }
 
     fn take(&mut self, bytes: Bytes) -> Option<Piece> {
+        if !self.is_events() {
+            let said = !bytes.is_empty();
+            self.said |= said;
+            self.upstream.output_seen();
+            return said.then_some(Piece::Bytes { bytes, said });
+        }
         self.decoder.push(&bytes);
         let mut out = BytesMut::new();
         let mut said = false;
@@ -156,6 +178,7 @@ impl StreamReader {
     /// something.
     fn look(&mut self, event: &Event, out: &mut BytesMut) -> Result<bool, Box<Failed>> {
         match &mut self.shape {
+            Shape::Bytes => Ok(false),
             Shape::Passthrough => {
                 if self.strip_usage && !is_usage_chunk(&event.data) {
                     out.extend_from_slice(&event.raw);
@@ -253,6 +276,8 @@ impl StreamReader {
         if let Some(piece) = self.settle() {
             return piece;
         }
+        // Bytes have no end mark: their end is the transport's.
+        self.complete |= self.said && !self.is_events();
         if self.complete {
             return self.finish(Piece::End);
         }

@@ -11,6 +11,8 @@ mod harness;
 #[cfg(test)]
 mod input;
 #[cfg(test)]
+mod media;
+#[cfg(test)]
 mod page;
 #[cfg(test)]
 mod probes;

@@ -1,4 +1,5 @@
-//! Stream events of the other wires a client may speak: Responses and Anthropic Messages.
+//! Stream events of the other wires a client may speak: Responses, Anthropic Messages, and sound and pictures as they
+//! are made.
 //!
 //! Their events carry a `type`; the end of the stream is a type too. Most events are small, and the type decides
 //! without a look inside.
@@ -20,6 +21,8 @@ pub enum StreamKind {
     Responses,
     /// Anthropic Messages.
     Messages,
+    /// OpenAI's transcriptions, speech and pictures.
+    Media,
 }
 
 #[derive(Deserialize)]
@@ -28,6 +31,8 @@ struct Typed<'a> {
     kind: Cow<'a, str>,
     #[serde(borrow, default)]
     delta: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    audio: Option<&'a RawValue>,
 }
 
 /// Looks at the data of one event of a stream of this kind.
@@ -36,6 +41,7 @@ pub fn inspect_event(kind: StreamKind, data: &[u8]) -> ChunkFacts {
         StreamKind::Chat => inspect_chunk(data),
         StreamKind::Responses => typed(data, responses),
         StreamKind::Messages => typed(data, messages),
+        StreamKind::Media => typed(data, media),
     }
 }
 
@@ -109,4 +115,35 @@ fn said_something(delta: &RawValue) -> bool {
     value
         .as_object()
         .is_some_and(|members| members.iter().any(|(name, value)| name != "type" && super::is_filled(value)))
+}
+
+/// `transcript.text.delta`, `speech.audio.delta`, `image_edit.partial_image`, … and the event that ends each kind.
+fn media(event: &Typed<'_>, data: &[u8]) -> ChunkFacts {
+    let mut facts = ChunkFacts::default();
+    let kind = &*event.kind;
+    if kind == "error" {
+        facts.error = true;
+    } else if kind.ends_with(".done") || kind.ends_with(".completed") {
+        #[derive(Deserialize)]
+        struct Last<'a> {
+            #[serde(borrow, default)]
+            usage: Option<&'a RawValue>,
+            #[serde(borrow, default)]
+            text: Option<&'a RawValue>,
+            #[serde(borrow, default)]
+            b64_json: Option<&'a RawValue>,
+        }
+        facts.is_done = true;
+        facts.finish = Some(Finish::Stop);
+        if let Ok(last) = serde_json::from_slice::<Last<'_>>(data) {
+            facts.has_output = [last.text, last.b64_json].into_iter().flatten().any(has_content);
+            let usage = last.usage.and_then(|usage| serde_json::from_str::<Value>(usage.get()).ok());
+            facts.usage = Usage::of(usage.as_ref());
+        }
+    } else if kind.ends_with(".delta") {
+        facts.has_output = event.delta.or(event.audio).is_some_and(has_content);
+    } else {
+        facts.has_output = kind.ends_with(".partial_image") || kind.ends_with(".segment");
+    }
+    facts
 }

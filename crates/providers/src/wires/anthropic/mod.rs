@@ -17,7 +17,7 @@ use answer::Reader;
 /// The provider's body for a chat completion, or a message passed through.
 pub(super) fn encode(encode: &Encode<'_>) -> Result<Encoded, Refusal> {
     if encode.operation == Operation::Messages {
-        return Ok(openai::encode(encode));
+        return Ok(openai::json(encode));
     }
     let request = request::translate(encode)?;
     let reader = Reader::new(encode.options.created, request.json_tool);

@@ -108,10 +108,15 @@ impl Face {
                     | Operation::Completions
                     | Operation::Embeddings
                     | Operation::Images
-                    | Operation::Speech => operation.path(),
-                    Operation::Messages | Operation::Moderations | Operation::Rerank | Operation::Ocr => {
-                        return None;
-                    }
+                    | Operation::Speech
+                    | Operation::Transcriptions
+                    | Operation::Translations
+                    | Operation::ImageEdits => operation.path(),
+                    Operation::Messages
+                    | Operation::Moderations
+                    | Operation::Rerank
+                    | Operation::Ocr
+                    | Operation::ImageVariations => return None,
                 };
                 let deployment =
                     deployment.clone().unwrap_or_else(|| format!("{root}/openai/deployments/{{model}}"));
@@ -126,11 +131,18 @@ impl Face {
                 | Operation::Speech
                 | Operation::Files
                 | Operation::Batches
-                | Operation::Videos => {
+                | Operation::Videos
+                | Operation::Transcriptions
+                | Operation::Translations
+                | Operation::ImageEdits => {
                     let query = if *preview { "?api-version=preview" } else { "" };
                     Some((Wire::Azure, format!("{root}/openai/v1{}{query}", operation.path())))
                 }
-                Operation::Messages | Operation::Moderations | Operation::Rerank | Operation::Ocr => None,
+                Operation::Messages
+                | Operation::Moderations
+                | Operation::Rerank
+                | Operation::Ocr
+                | Operation::ImageVariations => None,
             },
             Self::Services => services(plan, operation),
             Self::Serverless => match operation {
@@ -146,7 +158,11 @@ impl Face {
                 | Operation::Speech
                 | Operation::Files
                 | Operation::Batches
-                | Operation::Videos => None,
+                | Operation::Videos
+                | Operation::Transcriptions
+                | Operation::Translations
+                | Operation::ImageEdits
+                | Operation::ImageVariations => None,
             },
             Self::Claude => match operation {
                 Operation::Chat | Operation::Messages => {
@@ -163,7 +179,11 @@ impl Face {
                 | Operation::Ocr
                 | Operation::Files
                 | Operation::Batches
-                | Operation::Videos => None,
+                | Operation::Videos
+                | Operation::Transcriptions
+                | Operation::Translations
+                | Operation::ImageEdits
+                | Operation::ImageVariations => None,
             },
         }
     }
@@ -182,18 +202,21 @@ fn services(plan: &Plan<'_>, operation: Operation) -> Option<(Wire, String)> {
             let (below, version) = (operation.path(), version(plan));
             Some((Wire::Azure, format!("{root}/openai{below}?api-version={version}")))
         }
-        Operation::Images => {
+        Operation::Images | Operation::ImageEdits => {
             let version = version(plan);
             Some((
                 Wire::OpenAi,
-                format!("{root}/openai/deployments/{{model}}/images/generations?api-version={version}"),
+                format!("{root}/openai/deployments/{{model}}{}?api-version={version}", operation.path()),
             ))
         }
         Operation::Completions
         | Operation::Messages
         | Operation::Moderations
         | Operation::Speech
-        | Operation::Videos => None,
+        | Operation::Videos
+        | Operation::Transcriptions
+        | Operation::Translations
+        | Operation::ImageVariations => None,
     }
 }
 

@@ -48,7 +48,13 @@ pub(super) fn encode(encode: &Encode<'_>) -> Result<Encoded, Refusal> {
         | Operation::Ocr
         | Operation::Files
         | Operation::Batches
-        | Operation::Videos => Err(Refusal::unsupported(encode.target.provider.id, encode.operation)),
+        | Operation::Videos
+        | Operation::Transcriptions
+        | Operation::Translations
+        | Operation::ImageEdits
+        | Operation::ImageVariations => {
+            Err(Refusal::unsupported(encode.target.provider.id, encode.operation))
+        }
     }
 }
 
@@ -67,7 +73,11 @@ pub(super) fn translator(operation: Operation, created: u64) -> Box<dyn Translat
         | Operation::Ocr
         | Operation::Files
         | Operation::Batches
-        | Operation::Videos => Box::new(Reader::new(id(b"", created), created, "", false)),
+        | Operation::Videos
+        | Operation::Transcriptions
+        | Operation::Translations
+        | Operation::ImageEdits
+        | Operation::ImageVariations => Box::new(Reader::new(id(b"", created), created, "", false)),
     }
 }
 

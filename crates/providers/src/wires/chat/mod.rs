@@ -57,6 +57,8 @@ fn is_neutral(name: &str, value: &str) -> bool {
         "logprobs" => value == "false",
         "logit_bias" => value.trim_matches(['{', '}', ' ']).is_empty(),
         "modalities" => !value.contains("\"audio\""),
+        "temperature" => matches!(value.trim_matches('"'), "0" | "0.0"),
+        "speed" => matches!(value, "1" | "1.0"),
         "tool_choice" => value == "\"auto\"" || value == "\"none\"",
         _ => false,
     }

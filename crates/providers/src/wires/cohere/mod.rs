@@ -44,7 +44,11 @@ pub(super) fn encode(encode: &Encode<'_>) -> Result<Encoded, Refusal> {
         | Operation::Messages
         | Operation::Moderations
         | Operation::Images
-        | Operation::Speech => {
+        | Operation::Speech
+        | Operation::Transcriptions
+        | Operation::Translations
+        | Operation::ImageEdits
+        | Operation::ImageVariations => {
             let model = encode.model.unwrap_or(&encode.target.wire_model);
             Ok(Encoded {
                 body: request::translate(encode, model)?,
@@ -70,7 +74,11 @@ pub(super) fn translator(operation: Operation, created: u64) -> Box<dyn Translat
         | Operation::Ocr
         | Operation::Files
         | Operation::Batches
-        | Operation::Videos => Box::new(Reader::new(created, "")),
+        | Operation::Videos
+        | Operation::Transcriptions
+        | Operation::Translations
+        | Operation::ImageEdits
+        | Operation::ImageVariations => Box::new(Reader::new(created, "")),
     }
 }
 

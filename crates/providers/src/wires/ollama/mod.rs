@@ -41,7 +41,13 @@ pub(super) fn encode(encode: &Encode<'_>) -> Result<Encoded, Refusal> {
         | Operation::Ocr
         | Operation::Files
         | Operation::Batches
-        | Operation::Videos => (request::translate(encode, model)?, Box::new(Reader::new(created, model))),
+        | Operation::Videos
+        | Operation::Transcriptions
+        | Operation::Translations
+        | Operation::ImageEdits
+        | Operation::ImageVariations => {
+            (request::translate(encode, model)?, Box::new(Reader::new(created, model)))
+        }
     };
     Ok(Encoded {
         body,
@@ -65,7 +71,11 @@ pub(super) fn translator(operation: Operation, created: u64) -> Box<dyn Translat
         | Operation::Ocr
         | Operation::Files
         | Operation::Batches
-        | Operation::Videos => Box::new(Reader::new(created, "")),
+        | Operation::Videos
+        | Operation::Transcriptions
+        | Operation::Translations
+        | Operation::ImageEdits
+        | Operation::ImageVariations => Box::new(Reader::new(created, "")),
     }
 }
 

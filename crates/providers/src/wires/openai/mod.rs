@@ -1,6 +1,8 @@
 //! OpenAI's wire, which clients speak too: a body is patched, not rewritten. Members the gateway has no opinion
 //! on keep their bytes and their order.
 
+pub(super) mod form;
+
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
@@ -9,12 +11,20 @@ use serde_json::value::RawValue;
 
 use super::Encode;
 use crate::resolve::{applies, is_gateway_field, samples};
-use crate::target::{Encoded, Purpose, json_string};
+use crate::target::{Encoded, Outgoing, Purpose, json_string};
 use crate::{Operation, Reply};
 
 /// The provider's body: the model's name on the wire, the deployment's defaults where the client is silent, the
 /// gateway's own fields taken out.
-pub(super) fn encode(encode: &Encode<'_>) -> Encoded {
+pub(super) fn encode(encode: &Encode<'_>) -> Outgoing {
+    match encode.form {
+        Some(form) => form::encode(encode, form),
+        None => json(encode).into(),
+    }
+}
+
+/// The provider's body for a client's JSON.
+pub(super) fn json(encode: &Encode<'_>) -> Encoded {
     let mut changes = Vec::with_capacity(8);
     patch(encode, &mut changes);
     let strip_usage = ask_for_usage(encode, &mut changes);
@@ -52,6 +62,7 @@ pub(super) fn patch<'a>(encode: &'a Encode<'_>, changes: &mut Vec<Change<'a>>) {
             changes.push(Change::Set("max_completion_tokens", Cow::Borrowed(cap.get().as_bytes())));
         }
     }
+    rename_voice(encode, changes);
     for (name, value) in &defaults.params {
         if takes_default(encode, name) {
             changes.push(Change::Set(renamed(encode, name), Cow::Borrowed(value)));
@@ -68,6 +79,19 @@ fn is_tags(encode: &Encode<'_>, name: &str) -> bool {
     name == "metadata"
         && matches!(encode.operation, Operation::Chat | Operation::Completions | Operation::Embeddings)
         && encode.body.bool("store") != Some(true)
+}
+
+/// Mistral calls a voice by its id.
+fn rename_voice<'a>(encode: &'a Encode<'_>, changes: &mut Vec<Change<'a>>) {
+    if renamed(encode, "voice") == "voice" {
+        return;
+    }
+    if let Some(voice) = encode.body.get("voice") {
+        changes.push(Change::Remove("voice"));
+        if encode.body.get("voice_id").is_none() {
+            changes.push(Change::Set("voice_id", Cow::Borrowed(voice.get().as_bytes())));
+        }
+    }
 }
 
 /// Whether a deployment's default goes into this body.
@@ -88,6 +112,11 @@ fn takes_default(encode: &Encode<'_>, name: &str) -> bool {
 fn renamed<'a>(encode: &Encode<'_>, name: &'a str) -> &'a str {
     if name == "max_tokens" && encode.target.defaults.reasons && encode.operation == Operation::Chat {
         "max_completion_tokens"
+    } else if name == "voice"
+        && encode.operation == Operation::Speech
+        && encode.target.provider.id == "mistral"
+    {
+        "voice_id"
     } else {
         name
     }

@@ -28,7 +28,13 @@ pub(super) fn encode(encode: &Encode<'_>) -> Result<Encoded, Refusal> {
         | Operation::Ocr
         | Operation::Files
         | Operation::Batches
-        | Operation::Videos => Err(Refusal::unsupported(encode.target.provider.id, encode.operation)),
+        | Operation::Videos
+        | Operation::Transcriptions
+        | Operation::Translations
+        | Operation::ImageEdits
+        | Operation::ImageVariations => {
+            Err(Refusal::unsupported(encode.target.provider.id, encode.operation))
+        }
     }
 }
 

@@ -96,7 +96,7 @@ pub(crate) fn errand(
     let mut call = target.bare(errand.action.method(), uri);
     if let Some(body) = body {
         call.headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
-        call.body = body;
+        call.body = body.into();
     }
     if face == Face::DashScope && call.method == Method::POST {
         call.headers.insert("x-dashscope-async", HeaderValue::from_static("enable"));
