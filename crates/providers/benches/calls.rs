@@ -65,6 +65,7 @@ fn target(model: &str) -> Option<Target> {
         params: &Map::new(),
         drop_params: false,
         additional_drop_params: &[],
+        file: &|_| None,
         env: &|_| None,
     });
     resolved.ok()

@@ -10,6 +10,7 @@ use http::{HeaderMap, Method, Uri};
 use memchr::memmem;
 use serde_json::value::RawValue;
 
+use crate::credential::Credential;
 use crate::events::Framing;
 use crate::sigv4::Signer;
 
@@ -64,17 +65,66 @@ pub struct Call {
 
 impl Call {
     /// The request, and how to read its answer. `now_ms`, in milliseconds since the Unix epoch, dates the signature
-    /// of those calls that are signed.
-    pub fn into_request(mut self, now_ms: u64) -> (http::Request<Payload>, Reply, bool) {
+    /// of those calls that are signed. `credential` is the present one of the deployment's
+    /// [`crate::Target::credential_source`]; [`Credential::Configured`] when it has none.
+    pub fn into_request(
+        self,
+        now_ms: u64,
+        credential: &Credential,
+    ) -> (http::Request<Payload>, Reply, bool) {
+        let (outgoing, reply, strip_usage) = self.into_parts();
+        (outgoing.request(now_ms, credential), reply, strip_usage)
+    }
+
+    /// The way out and the way back, for a call that may have to be sent again with another credential.
+    pub fn into_parts(self) -> (UnsignedCall, Reply, bool) {
+        let Self { method, uri, headers, body, reply, strip_usage, signer } = self;
+        (UnsignedCall { method, uri, headers, body, signer }, reply, strip_usage)
+    }
+}
+
+/// What a call sends, before it is authorised. Cheap to turn into a request more than once.
+#[derive(Clone)]
+pub struct UnsignedCall {
+    method: Method,
+    uri: Uri,
+    headers: HeaderMap,
+    body: Payload,
+    signer: Option<Arc<Signer>>,
+}
+
+impl UnsignedCall {
+    /// The request; see [`Call::into_request`].
+    pub fn request(&self, now_ms: u64, credential: &Credential) -> http::Request<Payload> {
+        let mut request = http::Request::new(self.body.clone());
+        *request.method_mut() = self.method.clone();
+        *request.uri_mut() = self.uri.clone();
+        *request.headers_mut() = self.headers.clone();
+        let headers = request.headers_mut();
+        let keys = match credential {
+            Credential::Configured => None,
+            Credential::Aws(keys) => Some(keys.as_ref()),
+            Credential::Bearer(value) => {
+                // An operator who writes the header in extra_headers means it.
+                headers.entry(http::header::AUTHORIZATION).or_insert_with(|| value.clone());
+                None
+            }
+        };
         if let Some(signer) = &self.signer {
-            let body = self.body.to_bytes();
-            signer.sign(&self.method, &self.uri, &mut self.headers, &body, now_ms / 1000);
+            signer.sign(keys, &self.method, &self.uri, headers, &self.body.to_bytes(), now_ms / 1000);
         }
-        let mut request = http::Request::new(self.body);
-        *request.method_mut() = self.method;
-        *request.uri_mut() = self.uri;
-        *request.headers_mut() = self.headers;
-        (request, self.reply, self.strip_usage)
+        request
+    }
+}
+
+impl fmt::Debug for UnsignedCall {
+    /// Method, URL and size: bodies are the caller's and headers hold the key.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("UnsignedCall")
+            .field("method", &self.method)
+            .field("uri", &self.uri)
+            .field("body_bytes", &self.body.len())
+            .finish_non_exhaustive()
     }
 }
 

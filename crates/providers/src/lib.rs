@@ -8,6 +8,7 @@ mod bridge;
 mod call;
 pub mod catalogue;
 pub mod classify;
+pub mod credential;
 mod events;
 mod mode;
 pub mod objects;
@@ -22,7 +23,7 @@ mod target;
 mod wires;
 
 pub use call::{
-    Call, CallOptions, ClientBody, Follow, Progress, Refusal, Reply, Step, Translator, Untranslatable,
+    Call, CallOptions, ClientBody, Follow, Progress, Refusal, Reply, Step, Translator, UnsignedCall, Untranslatable,
     is_usage_chunk,
 };
 pub use classify::{Answer, Fault, Transport, classify, classify_transport, first_event};

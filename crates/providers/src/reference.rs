@@ -34,11 +34,8 @@ provider's wire; a deployment of one that it does not speak is refused when the 
 const BETWEEN: &str = "
 ## AWS
 
-A Bedrock deployment calls as the first of: its `api_key` (a Bedrock API key), its `aws_access_key_id` and
-`aws_secret_access_key` (with `aws_session_token` for temporary ones), `AWS_BEARER_TOKEN_BEDROCK`,
-`AWS_ACCESS_KEY_ID` and `AWS_SECRET_ACCESS_KEY` (with `AWS_SESSION_TOKEN`). Key pairs sign each request when it is
-sent. `aws_role_name`, `aws_profile_name` and `aws_web_identity_token` are refused by name, since the call would be
-made as somebody else; the metadata services of instances and containers are not asked.
+A Bedrock deployment signs with its own keys, a role, a profile or what the platform provides, or sends a Bedrock API
+key; the order is in [credentials.md](credentials.md). Each request is signed when it is sent.
 
 The region is the first of: the model string's (`bedrock/us-west-2/...`), its ARN's, `aws_region_name`,
 `AWS_REGION_NAME`, `AWS_REGION`, `AWS_DEFAULT_REGION`, `us-west-2`. `model_id` stands for the model on the wire.
@@ -54,8 +51,19 @@ go where it reads them. A parameter that changes the answer and cannot be said i
 under `drop_params`.
 
 - **gemini** takes pictures, sound and documents inline, and URLs only of Google's files and of YouTube. The signature
-  of a thought is in `tool_calls[].provider_specific_fields.thought_signature` and goes back from there. `vertex_ai`
-  needs a Google OAuth token and is not served yet; neither are images, video, speech and live sessions.
+  of a thought is in `tool_calls[].provider_specific_fields.thought_signature` and goes back from there. Pictures are
+  asked of Imagen by `predict`, of models with `gemini` in their name by `generateContent`. Video, speech and live
+  sessions are not served.
+- **vertex_ai** needs a project (`vertex_project`, `VERTEXAI_PROJECT`, or the credential's own) and a location
+  (`vertex_location`, `VERTEXAI_LOCATION`, `VERTEX_LOCATION`, `us-central1`); `global`, `eu` and `us` have hosts of their
+  own. The model's name says the wire: `claude-...` speaks Anthropic's (also for `/v1/messages`), `mistral...`,
+  `codestral...` and `jamba...` OpenAI's behind `rawPredict`, `publisher/model` OpenAI's at `endpoints/openapi`, a number
+  is a tuned model's endpoint, `openai/` and a number an endpoint of the model garden; everything else is Google's own.
+  A wildcard serves Google's own models only. URLs of pictures and documents are passed on: Vertex AI fetches them.
+  An `api_base` replaces the host; one that names the model is extended by the method alone.
+- **watsonx** needs `project_id` or `space_id` (or `WATSONX_PROJECT_ID`, `WATSONX_DEPLOYMENT_SPACE_ID`).
+  `watsonx/deployment/ID` is a model that you deployed; `watsonx_text/` is a completion. `api_version` is the API's
+  date, `watsonx_region_name` the region. Transcriptions are not served.
 - **cohere** answers with v2: `input_type` is `search_document` unless said otherwise; a named tool is the only one
   offered; `return_documents` of a ranking is served by the gateway.
 - **ollama** is called by its own API for `ollama/` and `ollama_chat/`: `/api/chat` for chats, `/api/generate` for

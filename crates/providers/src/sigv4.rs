@@ -1,9 +1,12 @@
-//! AWS Signature Version 4 with keys that do not change, as pure code: the time of the call is given.
+//! AWS Signature Version 4 as pure code: the keys and the time of the call are given.
 //!
 //! A signature holds for minutes, so a call is signed when it becomes a request
 //! ([`crate::Call::into_request`]), not when it is built. What is signed: method, path, query, `content-type`,
 //! `host`, the date, the session token, and the body's digest. The path on the wire is percent-encoded once;
 //! the signed one once more, as every AWS service but S3 wants it.
+
+use std::fmt;
+use std::sync::Arc;
 
 use hmac::{Hmac, Mac};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Uri, header};
@@ -17,79 +20,122 @@ const ALGORITHM: &str = "AWS4-HMAC-SHA256";
 const DATE: HeaderName = HeaderName::from_static("x-amz-date");
 const TOKEN: HeaderName = HeaderName::from_static("x-amz-security-token");
 
-/// The keys of one identity, and the place they sign for.
-pub(crate) struct Signer {
-    access_key: String,
-    secret: SecretString,
-    token: Option<HeaderValue>,
-    region: String,
-    service: &'static str,
+/// The keys of one identity.
+#[derive(Clone)]
+pub struct AwsKeys {
+    pub(crate) access_key: String,
+    pub(crate) secret: SecretString,
+    pub(crate) token: Option<SecretString>,
+    /// The token as a header.
+    token_header: Option<HeaderValue>,
 }
 
-impl std::fmt::Debug for Signer {
-    /// The place, not the keys.
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Signer")
-            .field("region", &self.region)
-            .field("service", &self.service)
-            .finish_non_exhaustive()
+impl PartialEq for AwsKeys {
+    fn eq(&self, other: &Self) -> bool {
+        self.access_key == other.access_key
+            && self.secret.expose_secret() == other.secret.expose_secret()
+            && self.token_header == other.token_header
     }
 }
 
-/// A key that cannot be part of a header; says which.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct IllegalKey(pub(crate) &'static str);
+impl Eq for AwsKeys {}
 
-impl Signer {
-    /// A signer for `service` in `region`.
-    pub(crate) fn new(
+impl fmt::Debug for AwsKeys {
+    /// Nothing of the keys.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AwsKeys").finish_non_exhaustive()
+    }
+}
+
+impl AwsKeys {
+    /// An access key, its secret, and the token of a temporary one.
+    ///
+    /// # Errors
+    /// With the name of the part that cannot be sent.
+    pub fn new(
         access_key: &str,
-        secret: &SecretString,
-        token: Option<&SecretString>,
-        region: &str,
-        service: &'static str,
-    ) -> Result<Self, IllegalKey> {
-        let legal = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_graphic());
+        secret: SecretString,
+        token: Option<SecretString>,
+    ) -> Result<Self, &'static str> {
         if !legal(access_key) {
-            return Err(IllegalKey("aws_access_key_id"));
+            return Err("aws_access_key_id");
         }
-        if !legal(region) {
-            return Err(IllegalKey("aws_region_name"));
-        }
-        let token = match token {
+        let token_header = match &token {
             None => None,
             Some(token) => {
-                let mut value = HeaderValue::from_str(token.expose_secret().trim())
-                    .map_err(|_| IllegalKey("aws_session_token"))?;
+                let mut value =
+                    HeaderValue::from_str(token.expose_secret().trim()).map_err(|_| "aws_session_token")?;
                 value.set_sensitive(true);
                 Some(value)
             }
         };
-        Ok(Self {
-            access_key: access_key.to_owned(),
-            secret: secret.clone(),
-            token,
-            region: region.to_owned(),
-            service,
-        })
+        Ok(Self { access_key: access_key.to_owned(), secret, token, token_header })
     }
+}
 
+/// The place a signature is for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Place {
+    pub(crate) region: String,
+    pub(crate) service: &'static str,
+}
+
+/// What signs the calls of a deployment.
+#[derive(Clone, Debug)]
+pub(crate) struct Signer {
+    /// The place that is signed for.
+    pub(crate) place: Place,
+    /// The deployment's own keys; `None` when they are fetched.
+    pub(crate) keys: Option<Arc<AwsKeys>>,
+}
+
+impl Signer {
+    /// Signs with `fetched`, else with the deployment's own keys.
+    pub(crate) fn sign(
+        &self,
+        fetched: Option<&AwsKeys>,
+        method: &Method,
+        uri: &Uri,
+        headers: &mut HeaderMap,
+        body: &[u8],
+        now: u64,
+    ) {
+        if let Some(keys) = fetched.or(self.keys.as_deref()) {
+            self.place.sign(keys, method, uri, headers, body, now);
+        }
+    }
+}
+
+/// Whether a text can be part of a credential scope.
+pub(crate) fn legal(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_graphic())
+}
+
+impl Place {
     /// Puts the date, the session token and the signature into `headers`. `now` is in seconds since the Unix
     /// epoch.
-    pub(crate) fn sign(&self, method: &Method, uri: &Uri, headers: &mut HeaderMap, body: &[u8], now: u64) {
+    pub(crate) fn sign(
+        &self,
+        keys: &AwsKeys,
+        method: &Method,
+        uri: &Uri,
+        headers: &mut HeaderMap,
+        body: &[u8],
+        now: u64,
+    ) {
         let date = amz_date(now);
         if let Ok(value) = HeaderValue::from_str(&date) {
             headers.insert(DATE, value);
         }
-        if let Some(token) = &self.token {
+        if let Some(token) = &keys.token_header {
             headers.insert(TOKEN, token.clone());
         }
         let (canonical, signed) = canonical(method, uri, headers, body);
-        let signature = self.signature(&date, &canonical);
+        let signature = self.signature(keys, &date, &canonical);
         let scope = self.scope(&date);
         let text = format!(
             "{ALGORITHM} Credential={}/{scope}, SignedHeaders={signed}, Signature={signature}",
-            self.access_key
+            keys.access_key
         );
         if let Ok(mut value) = HeaderValue::from_str(&text) {
             value.set_sensitive(true);
@@ -107,8 +153,8 @@ impl Signer {
         format!("{ALGORITHM}\n{date}\n{}\n{digest}", self.scope(date))
     }
 
-    fn signature(&self, date: &str, canonical: &str) -> String {
-        let mut key = format!("AWS4{}", self.secret.expose_secret()).into_bytes();
+    fn signature(&self, keys: &AwsKeys, date: &str, canonical: &str) -> String {
+        let mut key = format!("AWS4{}", keys.secret.expose_secret()).into_bytes();
         let day = date.get(..8).unwrap_or(date);
         for part in [day, &self.region, self.service, "aws4_request"] {
             key = hmac(&key, part.as_bytes());

@@ -12,6 +12,7 @@ use haleway_wire::Payload;
 use http::{HeaderMap, HeaderValue, Method, Uri, header};
 
 use crate::bridge;
+use crate::credential::CredentialSource;
 use crate::registry::{Provider, Wire};
 use crate::route::{Place, Route};
 use crate::sigv4::Signer;
@@ -42,11 +43,13 @@ pub struct Target {
     pub unknown_mode: Option<String>,
     /// The deployment serves every model that a pattern matches.
     pub wildcard: bool,
-    /// The AWS region that calls go to (Bedrock).
+    /// The AWS region or the Google location that calls go to.
     pub region: Option<String>,
+    /// Where the credential is fetched from, when it is not written in the configuration or the environment.
+    pub credential_source: Option<Arc<CredentialSource>>,
     pub(crate) routes: [Option<Route>; Operation::ALL.len()],
     pub(crate) headers: HeaderMap,
-    /// Signs calls, where the provider wants that and the credential is a key pair.
+    /// Signs calls, where the provider wants that and the credential is a pair of keys.
     pub(crate) signer: Option<Arc<Signer>>,
     /// Where the provider lists its jobs of many requests.
     pub(crate) list_batches: Option<Uri>,
@@ -77,6 +80,11 @@ impl Target {
     /// over one another where it has none.
     pub fn serves(&self, operation: Operation) -> bool {
         self.route(operation).is_some()
+    }
+
+    /// The kind of credential that is fetched: a stable machine name, or `configured`.
+    pub fn credential_kind(&self) -> &'static str {
+        self.credential_source.as_ref().map_or("configured", |source| source.kind())
     }
 
     /// The call that serves a client's `body`.

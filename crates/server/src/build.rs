@@ -12,7 +12,7 @@ use haleway_health::{AllOut, GroupSpec, Hub, PanicMode, Slot, Spec};
 use haleway_providers::{CannotProbe, ProbeMemory, ResolveError, Target, resolve};
 use haleway_routing::{BuildError, RetryShare, StatsTable, Table, TableBuilder};
 use haleway_telemetry::{DeploymentLabels, Metrics};
-use haleway_upstream::{Network, Settings, Upstream};
+use haleway_upstream::{Credentials, Network, Settings, Upstream};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -62,7 +62,11 @@ impl Gateway {
         let Parts { network, clock, seed } = parts;
         let now = clock.now();
         let metrics = Metrics::new();
-        let deployments = deployments(&config, source, &network, &metrics)?;
+        let (tasks, shutdown) = (TaskTracker::new(), CancellationToken::new());
+        let wall = move || clock.now().as_millis();
+        let credentials = Credentials::new(&network, wall, tasks.clone(), shutdown.clone());
+        let parts = DeploymentParts { network: &network, metrics: &metrics, credentials: &credentials };
+        let deployments = deployments(&config, source, &parts)?;
         let table = table(&config, &deployments)?;
         let specs = deployments.iter().map(|deployment| spec(deployment)).collect();
         let groups = group_specs(&config, &table);
@@ -75,35 +79,44 @@ impl Gateway {
             reports: Reports::default(),
             metrics,
             network,
+            credentials,
             clock,
             in_flight: AtomicUsize::new(0),
             retries: RetryShare::default(),
-            tasks: TaskTracker::new(),
-            shutdown: CancellationToken::new(),
+            tasks,
+            shutdown,
             wake_prober: Notify::new(),
         }))
     }
 }
 
+/// What every deployment is given.
+struct DeploymentParts<'a> {
+    network: &'a Network,
+    metrics: &'a Metrics,
+    credentials: &'a Credentials,
+}
+
 fn deployments(
     config: &Config,
     source: &dyn Source,
-    network: &Network,
-    metrics: &Metrics,
+    parts: &DeploymentParts<'_>,
 ) -> Result<Vec<Arc<Deployment>>, StartError> {
     let env = |name: &str| config.var(source, name);
+    let file = |path: &str| config.file(source, path);
     (0_u32..)
         .zip(&config.models)
         .map(|(slot, model)| {
-            let target = resolve(&model.source(&env))
+            let target = resolve(&model.source(&env, &file))
                 .map_err(|source| StartError::Deployment { id: Arc::clone(&model.id), source })?;
             Ok(Arc::new(Deployment {
                 slot: Slot(slot),
                 names: Names::new(model, &target),
-                metrics: metrics.deployment(&labels(model, &target)),
+                metrics: parts.metrics.deployment(&labels(model, &target)),
+                credential: target.credential_source.as_ref().map(|source| parts.credentials.of(source)),
                 model: model.clone(),
                 target,
-                upstream: Upstream::new(network, &Settings::default()),
+                upstream: Upstream::new(parts.network, &Settings::default()),
             }))
         })
         .collect()

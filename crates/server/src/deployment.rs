@@ -6,9 +6,10 @@ use std::time::Duration;
 use haleway_config::Model;
 use haleway_health::Slot;
 use haleway_providers::Target;
+use haleway_providers::credential::is_rejected;
 use haleway_telemetry::DeploymentMetrics;
-use haleway_upstream::{Deadlines, Upstream};
-use http::HeaderValue;
+use haleway_upstream::{CredentialFault, CredentialHandle, Deadlines, Lease, Upstream};
+use http::{HeaderMap, HeaderValue};
 
 /// One deployment of the running configuration.
 #[derive(Debug)]
@@ -21,6 +22,8 @@ pub struct Deployment {
     pub target: Target,
     /// Its pool of connections.
     pub upstream: Upstream,
+    /// Its credential, when it is fetched.
+    pub credential: Option<CredentialHandle>,
     /// Header values that name it in every response.
     pub names: Names,
     /// Its series.
@@ -89,6 +92,24 @@ impl Deployment {
     /// Its id.
     pub fn id(&self) -> &Arc<str> {
         &self.model.id
+    }
+
+    /// What its calls are authorised with now. Waits only when the credential is fetched and there is none.
+    ///
+    /// # Errors
+    /// When none can be had: a fault of this process, not of the provider.
+    pub async fn authorise(&self) -> Result<Lease, CredentialFault> {
+        match &self.credential {
+            None => Ok(Lease::configured()),
+            Some(handle) => handle.current().await,
+        }
+    }
+
+    /// Another credential than `used`, which the provider answered with `status` and `headers`; `None` when that was no
+    /// refusal of the credential, or there is no other.
+    pub async fn authorise_anew(&self, used: &Lease, status: u16, headers: &HeaderMap) -> Option<Lease> {
+        let handle = self.credential.as_ref().filter(|_| is_rejected(status, headers))?;
+        handle.renewed(used).await
     }
 
     /// The deadlines of an attempt that may take what is `left` of the call's time.

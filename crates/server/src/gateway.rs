@@ -13,7 +13,7 @@ use haleway_health as health;
 use haleway_health::{Hub, Slot, Snapshot};
 use haleway_routing::{RetryShare, StatsTable, Table};
 use haleway_telemetry::{GroupMetrics, Metrics};
-use haleway_upstream::Network;
+use haleway_upstream::{Credentials, Network};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -90,6 +90,8 @@ pub struct Gateway {
     pub metrics: Metrics,
     /// How connections are opened.
     pub network: Network,
+    /// Credentials that are fetched, shared by the deployments that say the same.
+    pub credentials: Credentials,
     /// The clock.
     pub clock: Clock,
     /// Model calls being served.

@@ -10,6 +10,8 @@
 //!   byte of the answer is replaced once, silently.
 //! - **Dropping cancels.** There is no task between the caller and the socket: whoever drops the [`Reply`] or the
 //!   [`Relay`] closes the exchange.
+//! - **Credentials are fetched ahead.** One [`Credentials`] holds one credential per distinct source and renews it
+//!   before it ends; a call waits for one only when there is none at all.
 //! - **Local faults are named as such** ([`FaultKind::Local`]): running out of file descriptors says nothing about a
 //!   provider.
 //!
@@ -17,6 +19,7 @@
 
 mod client;
 mod connect;
+mod credentials;
 mod deadline;
 mod fault;
 mod network;
@@ -27,6 +30,7 @@ mod watch;
 mod tests;
 
 pub use client::{Connection, Reply, Settings, Upstream};
+pub use credentials::{CredentialFault, CredentialHandle, CredentialState, Credentials, Lease};
 pub use deadline::{Deadlines, Phase};
 pub use fault::{Fault, FaultKind};
 pub use network::{Dial, Dialled, Dialling, Network, NetworkError};

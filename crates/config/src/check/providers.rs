@@ -11,7 +11,8 @@ pub(super) fn check(facts: &Facts<'_>) {
     ids(facts);
     for (model, parts) in facts.config.models.iter().zip(facts.parts) {
         let env = |name: &str| facts.config.var(facts.source, name);
-        let Err(error) = haleway_providers::resolve(&model.source(&env)) else { continue };
+        let file = |path: &str| facts.config.file(facts.source, path);
+        let Err(error) = haleway_providers::resolve(&model.source(&env, &file)) else { continue };
         let (code, key) = match &error {
             ResolveError::UnknownProvider { .. } | ResolveError::NoProvider { .. } => {
                 (codes::UNKNOWN_PROVIDER, "model")
@@ -20,9 +21,11 @@ pub(super) fn check(facts: &Facts<'_>) {
                 (codes::UNRESOLVED, "api_base")
             }
             ResolveError::InvalidHeader { .. } => (codes::UNRESOLVED, "extra_headers"),
+            ResolveError::InvalidCredential { param, .. } => (codes::UNRESOLVED, *param),
             ResolveError::EmptyModel { .. }
             | ResolveError::MissingBase { .. }
             | ResolveError::MissingKey { .. }
+            | ResolveError::MissingProject
             | ResolveError::WireNotSupported { .. } => (codes::UNRESOLVED, "model"),
         };
         let key = if model.params.custom_llm_provider.is_some() && code == codes::UNKNOWN_PROVIDER {
@@ -50,6 +53,8 @@ fn hint(error: &ResolveError) -> Option<String> {
         | ResolveError::ForeignBase { .. }
         | ResolveError::InvalidBase { .. }
         | ResolveError::InvalidHeader { .. }
+        | ResolveError::InvalidCredential { .. }
+        | ResolveError::MissingProject
         | ResolveError::WireNotSupported { .. } => None,
     }
 }

@@ -41,6 +41,11 @@ impl Config {
         source.var(name).or_else(|| self.environment.get(name).map(|value| value.expose_secret().to_owned()))
     }
 
+    /// The text of a file that a deployment's credential is described in, if it can be read now.
+    pub fn file(&self, source: &dyn Source, path: &str) -> Option<String> {
+        source.read(std::path::Path::new(path)).ok().and_then(|bytes| String::from_utf8(bytes).ok())
+    }
+
     /// Names of the model groups, each once, in order of first appearance.
     pub fn groups(&self) -> Vec<&str> {
         let mut seen = std::collections::HashSet::new();

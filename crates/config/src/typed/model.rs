@@ -126,8 +126,13 @@ pub struct ModelInfo {
 }
 
 impl Model {
-    /// What the provider layer needs to decide where calls go. `env` is [`crate::Config::var`].
-    pub fn source<'a>(&'a self, env: &'a dyn Fn(&str) -> Option<String>) -> DeploymentSource<'a> {
+    /// What the provider layer needs to decide where calls go. `env` is [`crate::Config::var`], `file`
+    /// [`crate::Config::file`].
+    pub fn source<'a>(
+        &'a self,
+        env: &'a dyn Fn(&str) -> Option<String>,
+        file: &'a dyn Fn(&str) -> Option<String>,
+    ) -> DeploymentSource<'a> {
         let params = &self.params;
         DeploymentSource {
             model: &params.model,
@@ -143,6 +148,7 @@ impl Model {
             drop_params: params.drop_params,
             additional_drop_params: &params.additional_drop_params,
             env,
+            file,
         }
     }
 

@@ -37,6 +37,13 @@ pub(super) fn probe(target: &Target, _settings: &ProbeSettings) -> Result<Probe,
     Ok(Probe { call, expect, deadline: std::time::Duration::from_secs(5) })
 }
 
+/// Google's list has a name of its own, and is left out when it is empty.
+pub(super) fn is_googles(body: &[u8]) -> bool {
+    serde_json::from_slice::<serde_json::Map<String, Value>>(body).is_ok_and(|answer| {
+        answer.is_empty() || answer.get("batchPredictionJobs").is_some_and(Value::is_array)
+    })
+}
+
 /// A list under `data`.
 pub(super) fn judge(value: &Value) -> Verdict {
     match value.get("data") {

@@ -25,7 +25,13 @@ pub(super) fn judge(value: &Value) -> Verdict {
         return in_message(value);
     };
     let Some(first) = list.first() else {
-        return if filtered(value) { Verdict::Filtered } else { Verdict::Malformed("no images".to_owned()) };
+        return if reason(value, "filter") {
+            Verdict::Filtered
+        } else if reason(value, "no_image") {
+            Verdict::Blank
+        } else {
+            Verdict::Malformed("no images".to_owned())
+        };
     };
     if let Some(text) = first.get("b64_json").and_then(Value::as_str) {
         // Only the start is decoded: a picture has megabytes.
@@ -41,11 +47,11 @@ pub(super) fn judge(value: &Value) -> Verdict {
     }
 }
 
-/// Stability says so beside an empty list.
-fn filtered(value: &Value) -> bool {
+/// Whether a reason beside an empty list holds this word.
+fn reason(value: &Value, word: &str) -> bool {
     let reasons = value.get("finish_reasons").and_then(Value::as_array);
     let mut reasons = reasons.into_iter().flatten().filter_map(Value::as_str);
-    reasons.any(|reason| reason.to_ascii_lowercase().contains("filter"))
+    reasons.any(|reason| reason.to_ascii_lowercase().contains(word))
 }
 
 /// Models that paint in a chat answer.

@@ -44,6 +44,9 @@ pub fn judge(
     }
     let is_stream = verdict::is_stream(answer.headers, answer.body);
     let verdict = match expect.mode {
+        Mode::Batch if target.provider.id == "vertex_ai" && super::batch::is_googles(answer.body) => {
+            Verdict::Usable
+        }
         Mode::AudioSpeech => verdict::speech(answer.headers, answer.body),
         Mode::AudioTranscription => {
             transcription::judge(reply(target, expect.mode), answer.headers, answer.body)

@@ -98,11 +98,11 @@ pub(super) const BEDROCK_MANTLE: Provider = Provider {
     refuses: &[],
 };
 
-/// `vertex_ai`. Gemini's bodies, behind an OAuth token that must be exchanged over the network.
+/// `vertex_ai`. What stands here holds for Gemini; the model's name may say otherwise (`wires::vertex`).
 pub(super) const VERTEX_AI: Provider = Provider {
     id: "vertex_ai",
     prefixes: &["vertex_ai", "vertex_ai_beta"],
-    wire: Wire::Google,
+    wire: Wire::Gemini,
     base: Some("https://{location}-aiplatform.googleapis.com"),
     base_env: &["VERTEX_API_BASE"],
     key_env: &["GOOGLE_APPLICATION_CREDENTIALS", "VERTEXAI_CREDENTIALS"],
@@ -114,10 +114,16 @@ pub(super) const VERTEX_AI: Provider = Provider {
             Mode::Chat,
             Method::Post,
             "/v1/projects/{project}/locations/{location}/publishers/google/models/{model}:generateContent",
-            Wire::Google,
+            Wire::Gemini,
         ),
-        at(Mode::Embedding, Method::Post, "...publishers/google/models/{model}:predict", Wire::Google),
-        at(Mode::ImageGeneration, Method::Post, "...:predict", Wire::Google),
+        at(Mode::Embedding, Method::Post, "...publishers/google/models/{model}:predict", Wire::VertexEmbed),
+        at(Mode::ImageGeneration, Method::Post, "...publishers/google/models/{model}:predict", Wire::Imagen),
+        at(
+            Mode::AnthropicMessages,
+            Method::Post,
+            "...publishers/anthropic/models/{model}:rawPredict",
+            Wire::VertexAnthropic,
+        ),
         at(Mode::VideoGeneration, Method::Post, "...:predictLongRunning", Wire::Google),
         at(
             Mode::AudioSpeech,
@@ -135,7 +141,7 @@ pub(super) const VERTEX_AI: Provider = Provider {
             Mode::Rerank,
             Method::Post,
             "https://discoveryengine.googleapis.com/v1/projects/{project}/locations/global/rankingConfigs/default_ranking_config:rank",
-            Wire::Google,
+            Wire::GoogleRank,
         ),
         at(Mode::Ocr, Method::Post, "...publishers/mistralai/models/{model}:rawPredict", Wire::MistralOcr),
         at(
@@ -150,7 +156,7 @@ pub(super) const VERTEX_AI: Provider = Provider {
             "/v1/projects/{project}/locations/{location}/batchPredictionJobs",
             Wire::Google,
         ),
-        at(Mode::Responses, Method::Post, ":generateContent", Wire::Google),
+        at(Mode::Responses, Method::Post, ":generateContent", Wire::Gemini),
     ],
     free: &[
         free(
@@ -181,7 +187,7 @@ pub(super) const GEMINI: Provider = Provider {
     endpoints: &[
         at(Mode::Chat, Method::Post, "/models/{model}:generateContent", Wire::Gemini),
         at(Mode::Embedding, Method::Post, "/models/{model}:batchEmbedContents", Wire::Gemini),
-        at(Mode::ImageGeneration, Method::Post, "/models/{model}:predict", Wire::Google),
+        at(Mode::ImageGeneration, Method::Post, "/models/{model}:predict", Wire::Imagen),
         at(Mode::VideoGeneration, Method::Post, "/models/{model}:predictLongRunning", Wire::Gemini),
         at(Mode::AudioSpeech, Method::Post, "/models/{model}:generateContent", Wire::Google),
         at(Mode::AudioTranscription, Method::Post, "/interactions", Wire::Google),

@@ -77,7 +77,17 @@ pub enum Wire {
     MistralOcr,
     /// OpenAI Realtime events over a WebSocket.
     Realtime,
-    /// Google's speech, image, video, ranking, prediction and live services, and everything behind an OAuth token.
+    /// Anthropic Messages behind Vertex AI's `rawPredict`.
+    VertexAnthropic,
+    /// Embeddings by Vertex AI's `predict`.
+    VertexEmbed,
+    /// Embeddings by Vertex AI's `embedContent`.
+    VertexEmbedContent,
+    /// Pictures by Google's `predict`.
+    Imagen,
+    /// Google's ranking service.
+    GoogleRank,
+    /// Google's speech, video and live services.
     Google,
     /// A job list of the provider's own shape.
     Jobs,
@@ -105,6 +115,11 @@ impl Wire {
             Self::DashScope => "dashscope",
             Self::MistralOcr => "mistral_ocr",
             Self::Realtime => "realtime",
+            Self::VertexAnthropic => "vertex_anthropic",
+            Self::VertexEmbed => "vertex_embed",
+            Self::VertexEmbedContent => "vertex_embed_content",
+            Self::Imagen => "imagen",
+            Self::GoogleRank => "google_rank",
             Self::Google => "google",
             Self::Jobs => "jobs",
         }

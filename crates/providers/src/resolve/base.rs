@@ -113,7 +113,14 @@ pub(crate) fn find(name: &ModelName, source: &DeploymentSource<'_>) -> Result<(B
     let Some(default) = default else {
         return Err(ResolveError::MissingBase { provider: provider.id, variables: provider.base_env });
     };
-    let default = default.replace("{region}", name.region.as_deref().unwrap_or_default());
+    let default = match provider.id {
+        "vertex_ai" => super::google::base(name.region.as_deref().unwrap_or_default()),
+        "watsonx" => match super::text(source, "watsonx_region_name") {
+            Some(region) => format!("https://{}.ml.cloud.ibm.com", region.trim()),
+            None => default.to_owned(),
+        },
+        _ => default.replace("{region}", name.region.as_deref().unwrap_or_default()),
+    };
     Ok((Base::parse(&default)?, true))
 }
 
@@ -126,7 +133,7 @@ fn regular(provider: &Provider, base: Base) -> Base {
             base.without_suffix("/v1/chat/completions").with("/v1")
         }
         "anthropic" => base.without_suffix("/messages").without_suffix("/v1"),
-        "azure" | "azure_ai" => base,
+        "azure" | "azure_ai" | "vertex_ai" | "watsonx" => base,
         "gemini" if base.path().is_empty() && base.host == "generativelanguage.googleapis.com" => {
             base.with("/v1beta")
         }

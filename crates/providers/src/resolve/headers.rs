@@ -5,7 +5,7 @@ use http::{HeaderMap, HeaderName, HeaderValue, header};
 use secrecy::ExposeSecret;
 
 use super::key::Key;
-use super::{Plan, ResolveError};
+use super::{Plan, ResolveError, google};
 use crate::registry::Auth;
 use crate::wires::azure::Face;
 
@@ -21,6 +21,9 @@ pub(super) fn build(
         .insert(header::USER_AGENT, HeaderValue::from_static(concat!("haleway/", env!("CARGO_PKG_VERSION"))));
     for (name, value) in plan.name.provider.headers {
         put(&mut headers, name, value, false)?;
+    }
+    if azure == Some(&Face::Claude) {
+        put(&mut headers, "anthropic-version", "2023-06-01", false)?;
     }
     if let Some(key) = key {
         credential(&mut headers, plan, key, azure)?;
@@ -45,7 +48,10 @@ fn credential(
     }
     let text = key.secret.expose_secret();
     match plan.name.provider.auth {
+        Auth::GoogleOauth if google::is_express(key) => put(headers, google::KEY_HEADER, text, true),
+        Auth::IbmIam if key.is_zen() => put(headers, "authorization", &format!("ZenApiKey {text}"), true),
         Auth::Bearer | Auth::Aws | Auth::GoogleOauth | Auth::IbmIam => bearer(headers, text),
+        Auth::AzureAi if key.is_token() => bearer(headers, text),
         Auth::Token => put(headers, "authorization", &format!("Token {text}"), true),
         Auth::Header(name) => put(headers, name, text, true),
         Auth::Anthropic if key.is_token() || text.starts_with("sk-ant-oat") => bearer(headers, text),
@@ -54,7 +60,6 @@ fn credential(
         Auth::Azure => put(headers, "api-key", text, true),
         Auth::AzureAi => match azure {
             Some(Face::Claude) => {
-                put(headers, "anthropic-version", "2023-06-01", false)?;
                 put(headers, "x-api-key", text, true)?;
                 put(headers, "api-key", text, true)
             }

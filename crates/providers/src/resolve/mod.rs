@@ -3,11 +3,15 @@
 
 mod aws;
 pub(crate) mod base;
+mod entra;
+mod google;
 mod headers;
+mod ibm;
 pub(crate) mod key;
 pub(crate) mod model;
 mod params;
 mod source;
+mod web_identity;
 
 pub use model::{ModelName, split as split_model};
 pub(crate) use params::{applies, is_gateway_field, samples};
@@ -16,12 +20,14 @@ pub use source::{DeploymentSource, ResolveError};
 use std::sync::Arc;
 
 use base::Base;
+use key::Presented;
+use serde_json::Value;
 
 use crate::mode::mode_of_name;
 use crate::registry::{Auth, Method, Provider, Wire, provider};
 use crate::route::Route;
 use crate::target::Target;
-use crate::wires::{self, azure};
+use crate::wires::{self, azure, vertex, watsonx};
 use crate::{Mode, ModeOrigin, Operation};
 
 /// Resolves one deployment.
@@ -34,8 +40,16 @@ pub fn resolve(source: &DeploymentSource<'_>) -> Result<Target, ResolveError> {
     if !wires::spoken(name.provider.wire) {
         return Err(not_supported(name.provider));
     }
-    if name.provider.auth == Auth::Aws {
-        aws::place(&mut name, source);
+    match name.provider.auth {
+        Auth::Aws => aws::place(&mut name, source),
+        Auth::GoogleOauth => google::place(&mut name, source),
+        Auth::Bearer
+        | Auth::Token
+        | Auth::Header(_)
+        | Auth::Azure
+        | Auth::AzureAi
+        | Auth::Anthropic
+        | Auth::IbmIam => {}
     }
     let (mut base, is_default) = base::find(&name, source)?;
     let own_host = base.host == "api.openai.com" || base.host.ends_with(".api.openai.com");
@@ -53,24 +67,39 @@ pub fn resolve(source: &DeploymentSource<'_>) -> Result<Target, ResolveError> {
     if let Some(endpoint) = unspoken(name.provider, mode) {
         return Err(ResolveError::WireNotSupported { provider: name.provider.id, wire: endpoint });
     }
-    let key = key::find(name.provider, &base, source)?;
-    let signer = key.as_ref().map_or(Ok(None), |key| aws::signer(&name, &base, key))?;
+    let presented = key::find(&name, &base, source)?;
+    let signer = aws::signer(&name, &base, &presented)?;
+    let project = match name.provider.auth {
+        Auth::GoogleOauth => google::project(source, &presented)?,
+        Auth::Aws
+        | Auth::Bearer
+        | Auth::Token
+        | Auth::Header(_)
+        | Auth::Azure
+        | Auth::AzureAi
+        | Auth::Anthropic
+        | Auth::IbmIam => None,
+    };
     let plan = Plan { name: &name, base: &base, is_default, source };
-    let azure = azure::Face::of(&plan);
-    let headers = headers::build(&plan, key.as_ref(), azure.as_ref())?;
-    let routes = plan.routes(azure.as_ref())?;
-    let list_batches = plan.batches(azure.as_ref());
+    let face = Face::of(&plan, project.as_deref());
+    let headers = headers::build(&plan, presented.key(), face.azure())?;
+    let routes = plan.routes(&face)?;
+    let list_batches = plan.batches(&face);
     let wildcard = name.id.contains('*');
     let reasons = name.reasons || reasons_by_name(name.provider, &name.id);
     Ok(Target {
         provider: name.provider,
         full_model: full_model(source, &name),
-        credential: key::fingerprint(name.provider.id, &base.endpoint, key.as_ref()),
+        credential: key::fingerprint(name.provider.id, &base.endpoint, &presented),
+        credential_source: match presented {
+            Presented::Fetched(source) => Some(source),
+            Presented::Key(_) | Presented::Nothing => None,
+        },
         routes,
         headers,
         signer: signer.map(Arc::new),
         list_batches,
-        defaults: params::defaults(source, &name.id, reasons),
+        defaults: params::defaults(source, &name, reasons),
         provider_name: litellm_name(&name),
         unknown_mode: (mode_origin == ModeOrigin::ConfiguredUnknown)
             .then(|| source.mode.unwrap_or("").to_owned()),
@@ -92,14 +121,43 @@ pub(crate) struct Plan<'a> {
     pub(crate) source: &'a DeploymentSource<'a>,
 }
 
+/// Which of a provider's several faces a deployment uses, where it has more than its row says.
+enum Face {
+    /// The row says it all.
+    Row,
+    /// One of Azure's.
+    Azure(azure::Face),
+    /// One of Vertex AI's.
+    Vertex(vertex::Face),
+    /// One of watsonx's.
+    Watsonx(watsonx::Face),
+}
+
+impl Face {
+    fn of(plan: &Plan<'_>, project: Option<&str>) -> Self {
+        if let Some(face) = azure::Face::of(plan) {
+            return Self::Azure(face);
+        }
+        match plan.name.provider.id {
+            "vertex_ai" => Self::Vertex(vertex::Face::of(plan, project)),
+            "watsonx" => Self::Watsonx(watsonx::Face::of(plan)),
+            _ => Self::Row,
+        }
+    }
+
+    const fn azure(&self) -> Option<&azure::Face> {
+        match self {
+            Self::Azure(face) => Some(face),
+            Self::Row | Self::Vertex(_) | Self::Watsonx(_) => None,
+        }
+    }
+}
+
 impl Plan<'_> {
-    fn routes(
-        &self,
-        azure: Option<&azure::Face>,
-    ) -> Result<[Option<Route>; Operation::ALL.len()], ResolveError> {
+    fn routes(&self, face: &Face) -> Result<[Option<Route>; Operation::ALL.len()], ResolveError> {
         let mut routes = [const { None }; Operation::ALL.len()];
         for operation in Operation::ALL {
-            let Some((wire, url)) = self.place(operation, azure) else { continue };
+            let Some((wire, url)) = self.place(operation, face) else { continue };
             let stream = wires::stream_url(wire, operation, &url);
             let route = Route::new(wire, &url, stream.as_deref(), &self.name.id).map_err(|error| {
                 ResolveError::InvalidBase { base: self.base.text.clone(), reason: error.to_string() }
@@ -112,7 +170,7 @@ impl Plan<'_> {
     }
 
     /// The wire and URL pattern of an operation.
-    fn place(&self, operation: Operation, azure: Option<&azure::Face>) -> Option<(Wire, String)> {
+    fn place(&self, operation: Operation, face: &Face) -> Option<(Wire, String)> {
         // `…/responses/model` and the mode are a promise that only the Responses API is served; other operations go over it.
         let only_responses = self.name.mode == Some(Mode::Responses)
             && self
@@ -123,8 +181,11 @@ impl Plan<'_> {
         if only_responses && operation != Operation::Responses {
             return None;
         }
-        if let Some(face) = azure {
-            return face.place(self, operation);
+        match face {
+            Face::Azure(face) => return face.place(self, operation),
+            Face::Vertex(face) => return face.place(operation),
+            Face::Watsonx(face) => return face.place(operation),
+            Face::Row => {}
         }
         let provider = self.name.provider;
         if operation.keeps_objects() {
@@ -135,6 +196,10 @@ impl Plan<'_> {
             // What `/v2/parse` takes and gives is not known.
             (Wire::Anthropic, _) | (Wire::Cohere, Operation::Completions | Operation::Ocr) => return None,
             (Wire::Bedrock, Operation::Moderations | Operation::Responses) => return None,
+            // These paint in a chat's answer.
+            (Wire::Gemini, Operation::Images) if self.name.id.contains("gemini") => {
+                return Some((Wire::Gemini, self.extended("/models/{model}:generateContent")));
+            }
             (_, Operation::Moderations | Operation::Translations | Operation::ImageVariations) => {
                 return self.unlisted(operation);
             }
@@ -186,9 +251,11 @@ impl Plan<'_> {
     }
 
     /// The list of batches, one entry long where the provider can be asked so.
-    fn batches(&self, azure: Option<&azure::Face>) -> Option<http::Uri> {
-        if let Some(face) = azure {
-            return face.batches()?.parse().ok();
+    fn batches(&self, face: &Face) -> Option<http::Uri> {
+        match face {
+            Face::Azure(face) => return face.batches()?.parse().ok(),
+            Face::Vertex(face) => return face.batches()?.parse().ok(),
+            Face::Watsonx(_) | Face::Row => {}
         }
         let provider = self.name.provider;
         let endpoint = provider.endpoint(Mode::Batch).filter(|endpoint| endpoint.method == Method::Get)?;
@@ -258,6 +325,17 @@ impl Plan<'_> {
         // A self-hosted NIM ranks below its own base.
         (self.name.provider.id == "nvidia_nim").then(|| self.extended("/ranking"))
     }
+}
+
+/// A parameter that is a text and not blank.
+fn text(source: &DeploymentSource<'_>, name: &str) -> Option<String> {
+    let value = source.params.get(name).and_then(Value::as_str)?;
+    (!value.trim().is_empty()).then(|| value.to_owned())
+}
+
+/// The first of these environment variables that is set and not blank.
+fn set(source: &DeploymentSource<'_>, names: &[&str]) -> Option<String> {
+    names.iter().find_map(|name| (source.env)(name).filter(|value| !value.trim().is_empty()))
 }
 
 fn not_supported(provider: &'static Provider) -> ResolveError {

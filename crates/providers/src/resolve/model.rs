@@ -161,7 +161,9 @@ fn named(found: &'static Provider, prefix: &str, rest: &str, model: &str) -> Res
 /// The mode of the prefixes that stand for one.
 fn mode_of_prefix(prefix: &str) -> Option<Mode> {
     match prefix {
-        "text-completion-openai" | "azure_text" | "text-completion-codestral" => Some(Mode::Completion),
+        "text-completion-openai" | "azure_text" | "text-completion-codestral" | "watsonx_text" => {
+            Some(Mode::Completion)
+        }
         _ => None,
     }
 }

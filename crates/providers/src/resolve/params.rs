@@ -2,15 +2,21 @@
 
 use serde_json::{Map, Value};
 
-use super::DeploymentSource;
+use super::{DeploymentSource, ModelName};
 use crate::Operation;
 use crate::target::{Defaults, json_string};
+use crate::wires::watsonx;
 
 /// The defaults of a deployment's calls.
-pub(super) fn defaults(source: &DeploymentSource<'_>, id: &str, reasons: bool) -> Defaults {
+pub(super) fn defaults(source: &DeploymentSource<'_>, name: &ModelName, reasons: bool) -> Defaults {
+    let mut params: Vec<(String, Vec<u8>)> =
+        members(source.params).filter(|(param, _)| !is_gateway_field(param)).collect();
+    if name.provider.id == "watsonx" {
+        watsonx::settle(source, &mut params);
+    }
     Defaults {
-        model: json_string(id),
-        params: members(source.params).filter(|(name, _)| !is_gateway_field(name)).collect(),
+        model: json_string(&name.id),
+        params,
         extra: source.extra_body.into_iter().flat_map(members).collect(),
         dropped: source.additional_drop_params.to_vec(),
         drop_params: source.drop_params,
@@ -93,6 +99,7 @@ pub(crate) fn is_gateway_field(name: &str) -> bool {
             | "tenant_id"
             | "client_id"
             | "client_secret"
+            | "enable_azure_ad_token_refresh"
             | "default_api_key_tpm_limit"
             | "default_api_key_rpm_limit"
     ) || ["litellm_", "aws_", "azure_", "vertex_", "watsonx_", "s3_", "health_check_", "input_cost_per_"]

@@ -34,6 +34,8 @@ pub struct DeploymentSource<'a> {
     pub additional_drop_params: &'a [String],
     /// Reads an environment variable.
     pub env: &'a dyn Fn(&str) -> Option<String>,
+    /// Reads a file of text, such as the description of a Google credential, which names its project.
+    pub file: &'a dyn Fn(&str) -> Option<String>,
 }
 
 impl fmt::Debug for DeploymentSource<'_> {
@@ -118,6 +120,19 @@ pub enum ResolveError {
         /// `name` or `value`.
         part: &'static str,
     },
+    /// A parameter or variable that describes a credential cannot be followed.
+    #[error("{param} cannot be used: {reason}")]
+    InvalidCredential {
+        /// The parameter or the variable.
+        param: &'static str,
+        /// What is wrong with it, without a part of it.
+        reason: String,
+    },
+    /// Nothing says which Google Cloud project is called.
+    #[error(
+        "vertex_ai needs a vertex_project (or the environment variable VERTEXAI_PROJECT): the credential names none, or its file cannot be read now"
+    )]
+    MissingProject,
     /// The provider is known, its wire is not spoken yet.
     #[error("{provider} is known but its wire ({wire}) is not supported by this version")]
     WireNotSupported {
@@ -148,6 +163,8 @@ impl ResolveError {
             Self::ForeignBase { .. } => "foreign_api_base",
             Self::InvalidBase { .. } => "invalid_api_base",
             Self::InvalidHeader { .. } => "invalid_header",
+            Self::InvalidCredential { .. } => "invalid_credential",
+            Self::MissingProject => "missing_project",
             Self::WireNotSupported { .. } => "wire_not_supported",
         }
     }

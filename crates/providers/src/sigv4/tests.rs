@@ -4,7 +4,7 @@ use http::{HeaderMap, HeaderValue, Method, Uri, header};
 use secrecy::SecretString;
 use serde_json::Value;
 
-use super::{Signer, canonical};
+use super::{AwsKeys, Place, canonical};
 
 /// 2026-11-30T12:00:00Z.
 const NOW: u64 = 1_796_040_000;
@@ -18,13 +18,13 @@ fn signatures_are_those_of_botocore() {
         let text = |name: &str| case[name].as_str().unwrap();
         let token = case["token"].as_str().map(SecretString::from);
         let secret = SecretString::from(text("secret"));
-        let signer =
-            Signer::new(text("access_key"), &secret, token.as_ref(), text("region"), "bedrock").unwrap();
+        let keys = AwsKeys::new(text("access_key"), secret, token).unwrap();
+        let signer = Place { region: text("region").to_owned(), service: "bedrock" };
         let uri: Uri = format!("https://{}{}", text("host"), text("wire_path")).parse().unwrap();
         let mut headers = HeaderMap::new();
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_str(text("content_type")).unwrap());
         headers.insert("x-not-signed", HeaderValue::from_static("x"));
-        signer.sign(&Method::POST, &uri, &mut headers, text("body").as_bytes(), NOW);
+        signer.sign(&keys, &Method::POST, &uri, &mut headers, text("body").as_bytes(), NOW);
         assert_eq!(headers["x-amz-date"], text("amz_date"));
         let (found, signed) = canonical(&Method::POST, &uri, &headers, text("body").as_bytes());
         assert_eq!(found, text("canonical_request"));
@@ -36,7 +36,7 @@ fn signatures_are_those_of_botocore() {
         );
         assert_eq!(headers["authorization"], expected.as_str());
         assert!(headers["authorization"].is_sensitive());
-        let shown = format!("{signer:?} {headers:?}");
+        let shown = format!("{signer:?} {keys:?} {headers:?}");
         assert!(!shown.contains("SESSIONTOKEN") && !shown.contains("wJalr"), "{shown}");
     }
 }
@@ -51,11 +51,9 @@ fn ports_and_queries_are_signed_as_they_are_sent() {
 
 #[test]
 fn keys_that_no_header_can_hold_are_refused_by_name() {
-    let secret = SecretString::from("s");
-    let token = SecretString::from("a\nb");
-    let of =
-        |key, token, region| Signer::new(key, &secret, token, region, "bedrock").map(|_| ()).unwrap_err().0;
-    assert_eq!(of("a b", None, "us-east-1"), "aws_access_key_id");
-    assert_eq!(of("a", Some(&token), "us-east-1"), "aws_session_token");
-    assert_eq!(of("a", None, ""), "aws_region_name");
+    let of = |key, token: Option<&str>| {
+        AwsKeys::new(key, SecretString::from("s"), token.map(SecretString::from)).map(|_| ()).unwrap_err()
+    };
+    assert_eq!(of("a b", None), "aws_access_key_id");
+    assert_eq!(of("a", Some("a\nb")), "aws_session_token");
 }

@@ -17,7 +17,9 @@ mod rerank;
 mod tei;
 mod transcript;
 mod vectors;
+pub(crate) mod vertex;
 pub(crate) mod video;
+pub(crate) mod watsonx;
 
 pub(crate) use members::text;
 
@@ -61,9 +63,15 @@ pub(crate) const fn spoken(wire: Wire) -> bool {
         | Wire::NimRerank
         | Wire::MistralOcr
         | Wire::Jobs
+        | Wire::VertexAnthropic
+        | Wire::VertexEmbed
+        | Wire::VertexEmbedContent
+        | Wire::Imagen
+        | Wire::GoogleRank
+        | Wire::Watsonx
         | Wire::Deepgram
         | Wire::ElevenLabs => true,
-        Wire::Watsonx | Wire::Replicate | Wire::DashScope | Wire::Realtime | Wire::Google => false,
+        Wire::Replicate | Wire::DashScope | Wire::Realtime | Wire::Google => false,
     }
 }
 
@@ -86,7 +94,13 @@ pub(crate) fn encode(wire: Wire, encode: &Encode<'_>) -> Result<Outgoing, Refusa
         Wire::Tei => tei::encode(encode),
         Wire::VoyageRerank => rerank::voyage(encode),
         Wire::NimRerank => rerank::nim(encode),
-        Wire::Watsonx | Wire::Replicate | Wire::DashScope | Wire::Realtime | Wire::Google | Wire::Jobs => {
+        Wire::VertexAnthropic => vertex::claude(encode),
+        Wire::VertexEmbed => vertex::embed(encode),
+        Wire::VertexEmbedContent => vertex::embed_content(encode),
+        Wire::Imagen => vertex::imagen(encode),
+        Wire::GoogleRank => vertex::rank(encode),
+        Wire::Watsonx => watsonx::encode(encode),
+        Wire::Replicate | Wire::DashScope | Wire::Realtime | Wire::Google | Wire::Jobs => {
             Err(Refusal::unsupported(encode.target.provider.id, encode.operation))
         }
     };
@@ -96,8 +110,8 @@ pub(crate) fn encode(wire: Wire, encode: &Encode<'_>) -> Result<Outgoing, Refusa
 /// How the answers to an operation on `wire` are read.
 pub(crate) fn reply(wire: Wire, operation: Operation, created: u64) -> Reply {
     match (wire, operation) {
-        (Wire::Anthropic, Operation::Messages) => Reply::Passthrough,
-        (Wire::Anthropic, _) => Reply::Translated(anthropic::translator(created)),
+        (Wire::Anthropic | Wire::VertexAnthropic, Operation::Messages) => Reply::Passthrough,
+        (Wire::Anthropic | Wire::VertexAnthropic, _) => Reply::Translated(anthropic::translator(created)),
         (Wire::Bedrock, _) => Reply::Translated(bedrock::translator(operation, created)),
         (Wire::Cohere, _) => Reply::Translated(cohere::translator(operation, created)),
         (Wire::Gemini, _) => Reply::Translated(gemini::translator(operation, created)),
@@ -105,6 +119,10 @@ pub(crate) fn reply(wire: Wire, operation: Operation, created: u64) -> Reply {
         (Wire::Tei, _) => Reply::Translated(tei::translator(operation)),
         (Wire::Deepgram, Operation::Transcriptions) => Reply::Translated(deepgram::translator()),
         (Wire::ElevenLabs, Operation::Transcriptions) => Reply::Translated(elevenlabs::translator()),
+        (Wire::VertexEmbed | Wire::VertexEmbedContent | Wire::Imagen | Wire::GoogleRank, _) => {
+            Reply::Translated(vertex::translator(wire, created))
+        }
+        (Wire::Watsonx, _) => Reply::Translated(watsonx::translator(operation, created)),
         (Wire::VoyageRerank | Wire::NimRerank, _) => Reply::Translated(rerank::translator(wire)),
         (_, _) => Reply::Passthrough,
     }
@@ -124,6 +142,11 @@ pub(crate) fn stream_url(wire: Wire, operation: Operation, whole: &str) -> Optio
             // Without `alt=sse` the stream is one JSON array.
             Some(format!("{path}:streamGenerateContent?alt=sse{separator}{query}"))
         }
+        (Wire::VertexAnthropic | Wire::OpenAi, Operation::Chat | Operation::Messages) => {
+            let (path, query) = whole.split_at(whole.find('?').unwrap_or(whole.len()));
+            path.strip_suffix(":rawPredict").map(|path| format!("{path}:streamRawPredict{query}"))
+        }
+        (Wire::Watsonx, _) => watsonx::stream_url(whole),
         (_, _) => None,
     }
 }

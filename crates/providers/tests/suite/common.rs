@@ -51,6 +51,7 @@ pub(crate) fn deployment(
         drop_params,
         additional_drop_params: &dropped,
         env: &env,
+        file: &|_| None,
     })
 }
 

@@ -168,15 +168,11 @@ fn a_probe_asks_for_no_thoughts_where_the_model_takes_that() {
 }
 
 #[test]
-fn what_needs_a_google_token_or_another_service_is_refused_by_name() {
-    for (model, mode, provider) in [
-        ("vertex_ai/gemini-2.5-flash", None, "vertex_ai"),
-        ("gemini/imagen-4.0-generate-001", Some("image_generation"), "gemini"),
-        ("gemini/gemini-2.5-flash-preview-tts", None, "gemini"),
-    ] {
-        let error = deployment(json!({"model": model, "api_key": "k"}), mode, &[]).unwrap_err();
+fn what_needs_another_service_is_refused_by_name() {
+    for model in ["gemini/gemini-2.5-flash-preview-tts", "vertex_ai/gemini-2.5-flash-tts"] {
+        let error = deployment(json!({"model": model, "api_key": "k"}), None, &[]).unwrap_err();
         assert_eq!(error.code(), "wire_not_supported", "{model}");
-        assert!(error.to_string().contains(provider), "{error}");
+        assert!(error.to_string().contains(model.split('/').next().unwrap()), "{error}");
     }
 }
 

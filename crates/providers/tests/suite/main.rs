@@ -32,3 +32,7 @@ mod reference;
 mod resolution;
 #[cfg(test)]
 mod tei;
+#[cfg(test)]
+mod vertex;
+#[cfg(test)]
+mod watsonx;

@@ -14,6 +14,9 @@ const MODES_LATER: [&str; 3] = ["realtime", "ocr", "video_generation"];
 fn target(case: &Value) -> Result<Target, ResolveError> {
     let mode = case["mode"].as_str();
     let mut params = json!({ "model": case["model"], "api_key": "sk-canary-1" });
+    if case["provider"] == "vertex_ai" {
+        params["vertex_project"] = json!("proj");
+    }
     if let Some(dimensions) = case["expect"].get("dimensions") {
         params["dimensions"] = dimensions.clone();
     }

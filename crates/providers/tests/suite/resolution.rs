@@ -443,11 +443,9 @@ fn a_header_that_cannot_be_sent_is_named_without_its_value() {
 
 #[test]
 fn a_wire_that_is_not_spoken_is_refused_by_name() {
-    for model in ["vertex_ai/gemini-2.5-flash", "watsonx/x", "replicate/a/b"] {
-        let error = any(model, None).unwrap_err();
-        assert_eq!(error.code(), "wire_not_supported", "{model}: {error}");
-        assert!(error.to_string().contains(model.split('/').next().unwrap()), "{error}");
-    }
+    let error = any("replicate/a/b", None).unwrap_err();
+    assert_eq!(error.code(), "wire_not_supported", "{error}");
+    assert!(error.to_string().contains("replicate"), "{error}");
 }
 
 #[test]

@@ -7,8 +7,8 @@ use std::collections::VecDeque;
 
 use bytes::Bytes;
 use haleway_health::Class;
-use haleway_providers::{CallOptions, ClientBody, Operation, Refusal, Reply};
-use haleway_upstream::{Connection, FaultKind, Phase};
+use haleway_providers::{CallOptions, ClientBody, Operation, Refusal, Reply, UnsignedCall};
+use haleway_upstream::{Connection, FaultKind, Lease, Phase};
 use haleway_wire::Envelope;
 use haleway_wire::chat::{AnswerKind, inspect_answer};
 use http::header::CONTENT_TYPE;
@@ -79,11 +79,10 @@ pub(crate) async fn run(mut attempt: Attempt, ask: &Ask<'_>) -> Ended {
         callers_model: ask.captured.is_some(),
         now_millis: clock.now().as_millis(),
     };
-    let (request, reply, strip_usage) = call.into_request(clock.now().as_millis());
-    let sent = attempt.deployment().upstream.send(request, ask.limits.deadlines, Connection::Pooled).await;
-    let answer = match sent {
+    let (unsigned, reply, strip_usage) = call.into_parts();
+    let answer = match send(&attempt, &unsigned, ask.limits).await {
         Ok(answer) => answer,
-        Err(fault) => return failed(attempt, transport(&fault, ask.limits)),
+        Err(fault) => return failed(attempt, *fault),
     };
     attempt.heard();
     if !answer.status.is_success() {
@@ -155,6 +154,29 @@ fn manner(ask: &Ask<'_>, reply: &Reply, headers: &HeaderMap) -> Manner {
         | Operation::Files
         | Operation::Batches
         | Operation::Videos => Manner::Whole,
+    }
+}
+
+/// Sends a call with the present credential, and once more with a fresh one when the provider no longer takes it.
+async fn send(
+    attempt: &Attempt,
+    call: &UnsignedCall,
+    limits: AttemptLimits,
+) -> Result<haleway_upstream::Reply, Box<Failed>> {
+    let (clock, deployment) = (attempt.gateway().clock, attempt.deployment());
+    let lease = match tokio::time::timeout(limits.stated(), deployment.authorise()).await {
+        Ok(lease) => lease.map_err(|fault| Box::new(Failed::without_credential(&fault)))?,
+        Err(_elapsed) => return Err(Box::new(Failed::credential_late(deployment.target.credential_kind()))),
+    };
+    let exchange = async |lease: &Lease| {
+        let request = call.request(clock.now().as_millis(), &lease.credential);
+        let sent = deployment.upstream.send(request, limits.deadlines, Connection::Pooled).await;
+        sent.map_err(|fault| Box::new(transport(&fault, limits)))
+    };
+    let answer = exchange(&lease).await?;
+    match deployment.authorise_anew(&lease, answer.status.as_u16(), &answer.headers).await {
+        None => Ok(answer),
+        Some(fresh) => exchange(&fresh).await,
     }
 }
 

@@ -11,6 +11,9 @@ use http::{HeaderMap, StatusCode};
 
 use crate::error::{ApiError, ErrorShape};
 
+/// The code of a failure for want of a credential.
+const NO_CREDENTIAL: &str = "credential_unavailable";
+
 /// Why an attempt failed.
 #[derive(Debug, Clone)]
 pub(crate) struct Failed {
@@ -60,6 +63,17 @@ impl Failed {
     /// A fault of the transport.
     pub(crate) fn transport(fault: &upstream::Fault) -> Self {
         Self::own(fault.kind().class(), fault.reason(), fault.message())
+    }
+
+    /// There is no credential to call with: this process's trouble, so another deployment is asked and nobody's health
+    /// suffers.
+    pub(crate) fn without_credential(fault: &upstream::CredentialFault) -> Self {
+        Self::own(Class::Local, NO_CREDENTIAL, fault.to_string())
+    }
+
+    /// The same, when the time of the attempt was over before a credential came.
+    pub(crate) fn credential_late(kind: &str) -> Self {
+        Self::own(Class::Local, NO_CREDENTIAL, format!("no credential ({kind}) came in time"))
     }
 
     /// The deployment's wire cannot say what the caller asks; another's may.
@@ -171,6 +185,8 @@ impl Failed {
             ApiError::new(status, self.litellm_type(status), self.class.as_str(), self.sentence());
         if self.upstream_status == 529 {
             error = error.with_code("server_is_overloaded");
+        } else if self.reason == NO_CREDENTIAL {
+            error = error.with_code(NO_CREDENTIAL);
         }
         let wait = match (status.as_u16(), self.retry_after) {
             (429 | 503 | 529, wait) => Some(wait.unwrap_or(Duration::from_secs(1))),
@@ -200,6 +216,7 @@ impl Failed {
             (Class::Billing, status) if status > 0 => {
                 format!("The provider says that the gateway's own account cannot pay (HTTP {status}): {said}")
             }
+            (Class::Local, 0) => format!("The gateway could not call the deployment: {said}"),
             (_, 0) => format!("The deployment gave no usable answer: {said}"),
             (_, status) => format!("The provider answered HTTP {status}: {said}"),
         }

@@ -9,7 +9,7 @@ use haleway_fleet::{Ask, Claim, Fleet, Grant, Permit};
 use haleway_health::{Class, Depth, Outcome, ProbeEnd, ProbeJob, Source, Timestamp};
 use haleway_providers::{CannotProbe, Judgement, Probe, ProbeAnswer, ProbeMemory, judge};
 use haleway_telemetry::ProbeVerdict;
-use haleway_upstream::{Connection, Deadlines, Fault};
+use haleway_upstream::{Connection, Deadlines, Fault, Lease};
 use http::HeaderMap;
 use tokio::time::Instant;
 
@@ -166,21 +166,35 @@ async fn exchange(
     let sent_at = gateway.clock.now();
     gateway.reports.count(deployment.slot, sent_at);
     let expect = probe.expect;
-    let (request, _, _) = probe.call.into_request(sent_at.as_millis());
-    let left = until.saturating_duration_since(Instant::now());
+    let (unsigned, _, _) = probe.call.into_parts();
+    let unanswered = |fault: Fault| Failed::transport(&fault);
     let answer = async {
-        let reply = deployment.upstream.send(request, Deadlines::total(left), connection).await?;
+        let lease = match tokio::time::timeout_at(until, deployment.authorise()).await {
+            Ok(lease) => lease.map_err(|fault| Failed::without_credential(&fault))?,
+            Err(_elapsed) => return Err(Failed::credential_late(deployment.target.credential_kind())),
+        };
+        let send = async |lease: &Lease| {
+            let request = unsigned.request(sent_at.as_millis(), &lease.credential);
+            let left = until.saturating_duration_since(Instant::now());
+            deployment.upstream.send(request, Deadlines::total(left), connection).await
+        };
+        let mut reply = send(&lease).await.map_err(unanswered)?;
+        if let Some(fresh) = deployment.authorise_anew(&lease, reply.status.as_u16(), &reply.headers).await {
+            // Not a verdict on the deployment: the token had ended, and the same question is asked with a new one.
+            gateway.reports.count(deployment.slot, sent_at);
+            reply = send(&fresh).await.map_err(unanswered)?;
+        }
         let (status, headers, mut body) = reply.into_relay();
         let mut read = BytesMut::new();
-        while let Some(bytes) = body.next().await.transpose()? {
+        while let Some(bytes) = body.next().await.transpose().map_err(unanswered)? {
             read.extend_from_slice(&bytes);
             if expect.enough(&deployment.target, &read) || read.len() > ANSWER_LIMIT {
                 break;
             }
         }
-        Ok::<_, Fault>((status.as_u16(), headers, read.freeze()))
+        Ok((status.as_u16(), headers, read.freeze()))
     };
-    let result: Result<(u16, HeaderMap, Bytes), Fault> = answer.await;
+    let result: Result<(u16, HeaderMap, Bytes), Failed> = answer.await;
     let now = gateway.clock.now();
     let latency = now.since(sent_at);
     match result {
@@ -189,8 +203,7 @@ async fn exchange(
             let judgement = judge(&deployment.target, &expect, &answer, memory);
             Found { sent_at, latency, judgement, headers }
         }
-        Err(fault) => {
-            let failed = Failed::transport(&fault);
+        Err(failed) => {
             Found { sent_at, latency, judgement: failed.into_judgement(), headers: HeaderMap::new() }
         }
     }

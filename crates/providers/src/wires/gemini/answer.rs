@@ -174,6 +174,22 @@ impl Response {
         self.prompt_feedback.as_ref().is_some_and(|feedback| feedback.block_reason.is_some())
     }
 
+    /// The pictures of every candidate, as base64.
+    pub(super) fn pictures(&self) -> Vec<String> {
+        let parts = |candidate: &Candidate| {
+            let content = candidate.content.as_ref().and_then(|content| content.parts.as_ref());
+            content.into_iter().flatten().filter_map(picture).collect::<Vec<_>>()
+        };
+        self.candidates.iter().flat_map(parts).collect()
+    }
+
+    /// Whether a candidate was stopped by a filter.
+    pub(super) fn is_filtered(&self) -> bool {
+        self.candidates
+            .iter()
+            .any(|candidate| finish_reason(candidate.finish_reason.as_deref(), true, false) == Ok("content_filter"))
+    }
+
     /// The answer's id: Google's, or one by its time.
     pub(super) fn id(&self, created: u64) -> String {
         if self.response_id.is_empty() { format!("chatcmpl-{created}") } else { self.response_id.clone() }
@@ -190,6 +206,12 @@ impl Response {
             .collect();
         if choice == 0 { format!("call_{id}") } else { format!("call_{id}_{choice}") }
     }
+}
+
+/// The bytes of a part that is a picture, as base64.
+fn picture(part: &Part) -> Option<String> {
+    let data = part.inline_data.as_ref().filter(|data| data.mime_type.starts_with("image/"))?;
+    Some(data.data.clone())
 }
 
 /// The parts of a candidate, by kind.

@@ -17,8 +17,8 @@ pub(super) struct Contents {
     turns: Vec<(&'static str, Vec<Value>)>,
 }
 
-/// Translates the conversation.
-pub(super) fn contents(conversation: &[Said], model: &str) -> Result<Contents, Refusal> {
+/// Translates the conversation. `any_url`: Vertex AI fetches what a URL stands for, the other face only its own.
+pub(super) fn contents(conversation: &[Said], model: &str, any_url: bool) -> Result<Contents, Refusal> {
     let mut whole = Contents::default();
     for (index, said) in conversation.iter().enumerate() {
         let at = |tail: &str| format!("messages[{index}]{tail}");
@@ -34,9 +34,9 @@ pub(super) fn contents(conversation: &[Said], model: &str) -> Result<Contents, R
                     whole.system.push(json!({ "text": text }));
                 }
             }
-            Role::User => whole.push("user", parts(&said.pieces, &at)?),
+            Role::User => whole.push("user", parts(&said.pieces, any_url, &at)?),
             Role::Assistant => {
-                let mut parts = parts(&said.pieces, &at)?;
+                let mut parts = parts(&said.pieces, any_url, &at)?;
                 for (place, call) in said.calls.iter().enumerate() {
                     parts.push(function_call(call, place == 0 && family::wants_signatures(model)));
                 }
@@ -105,13 +105,13 @@ fn response(pieces: &[Piece], at: &dyn Fn(&str) -> String) -> Result<Value, Refu
     }
 }
 
-fn parts(pieces: &[Piece], at: &dyn Fn(&str) -> String) -> Result<Vec<Value>, Refusal> {
+fn parts(pieces: &[Piece], any_url: bool, at: &dyn Fn(&str) -> String) -> Result<Vec<Value>, Refusal> {
     let mut parts = Vec::with_capacity(pieces.len());
     for piece in pieces {
         parts.push(match piece {
             Piece::Text(text) => json!({ "text": text }),
-            Piece::Image { url, kind } => media(url, kind.as_deref(), &at(".content"))?,
-            Piece::File { reference, kind } => media(reference, kind.as_deref(), &at(".content"))?,
+            Piece::Image { url, kind } => media(url, kind.as_deref(), any_url, &at(".content"))?,
+            Piece::File { reference, kind } => media(reference, kind.as_deref(), any_url, &at(".content"))?,
             Piece::Audio { data, format } => {
                 json!({ "inlineData": { "mimeType": format!("audio/{format}"), "data": data } })
             }
@@ -121,7 +121,7 @@ fn parts(pieces: &[Piece], at: &dyn Fn(&str) -> String) -> Result<Vec<Value>, Re
 }
 
 /// A picture, a sound or a document: inline, or by a reference that Google resolves.
-fn media(reference: &str, kind: Option<&str>, at: &str) -> Result<Value, Refusal> {
+fn media(reference: &str, kind: Option<&str>, any_url: bool, at: &str) -> Result<Value, Refusal> {
     const RESOLVED: [&str; 5] = [
         "gs://",
         "https://generativelanguage.googleapis.com/",
@@ -132,7 +132,9 @@ fn media(reference: &str, kind: Option<&str>, at: &str) -> Result<Value, Refusal
     if let Some((media, data)) = data_url(reference) {
         return Ok(json!({ "inlineData": { "mimeType": kind.unwrap_or(media), "data": data } }));
     }
-    if !RESOLVED.iter().any(|start| reference.starts_with(start)) {
+    let is_url = reference.starts_with("https://") || reference.starts_with("http://");
+    let is_googles = RESOLVED.iter().any(|start| reference.starts_with(start));
+    if !is_googles && (!any_url || !is_url) {
         return Err(Refusal::untranslatable(
             at,
             format!("{NAME} resolves only its own file URIs: send the content as a base64 data URL"),

@@ -1,11 +1,10 @@
-//! Gemini `generateContent` with an API key: chat completions and embeddings, translated both ways.
-//!
-//! Vertex AI speaks the same bodies behind a Google OAuth token, which needs an exchange over the network; its row
-//! in the registry is not on this wire until the gateway can hold such tokens.
+//! Gemini `generateContent`, with an API key or on Vertex AI: chat completions, pictures and embeddings, translated
+//! both ways.
 
 mod answer;
 mod contents;
 mod family;
+mod pictures;
 mod request;
 mod stream;
 
@@ -28,8 +27,24 @@ const VECTORS: Place =
 
 /// The provider's body for a chat completion or for embeddings.
 pub(super) fn encode(encode: &Encode<'_>) -> Result<Encoded, Refusal> {
-    if encode.operation == Operation::Embeddings {
-        return embed(encode);
+    match encode.operation {
+        Operation::Embeddings => return embed(encode),
+        Operation::Images => return pictures::encode(encode),
+        Operation::Chat
+        | Operation::Completions
+        | Operation::Responses
+        | Operation::Messages
+        | Operation::Moderations
+        | Operation::Speech
+        | Operation::Rerank
+        | Operation::Ocr
+        | Operation::Transcriptions
+        | Operation::Translations
+        | Operation::ImageEdits
+        | Operation::ImageVariations
+        | Operation::Files
+        | Operation::Batches
+        | Operation::Videos => {}
     }
     let request = request::translate(encode)?;
     Ok(Encoded {
@@ -43,6 +58,9 @@ pub(super) fn encode(encode: &Encode<'_>) -> Result<Encoded, Refusal> {
 pub(super) fn translator(operation: Operation, created: u64) -> Box<dyn Translator> {
     if operation == Operation::Embeddings {
         return Box::new(Vectors { place: VECTORS, model: String::new(), base64: false });
+    }
+    if operation == Operation::Images {
+        return Box::new(pictures::Pictures { created });
     }
     Box::new(Reader::new(created, 1))
 }
@@ -85,7 +103,7 @@ fn embed(encode: &Encode<'_>) -> Result<Encoded, Refusal> {
 }
 
 /// Google's name for what a text is embedded for.
-fn task(kind: &str) -> String {
+pub(super) fn task(kind: &str) -> String {
     match kind {
         "query" | "search_query" => "RETRIEVAL_QUERY".to_owned(),
         "passage" | "document" | "search_document" => "RETRIEVAL_DOCUMENT".to_owned(),

@@ -31,7 +31,7 @@ pub(super) fn translate(encode: &Encode<'_>) -> Result<Request, Refusal> {
         &["functions", "function_call", "logit_bias", "modalities", "prediction"],
     )?;
     let conversation = conversation(&members, NAME)?;
-    let mut contents = contents(&conversation, model)?;
+    let mut contents = contents(&conversation, model, encode.target.provider.id == "vertex_ai")?;
     let system = std::mem::take(&mut contents.system);
     let mut body = Map::new();
     if !system.is_empty() {

@@ -1,0 +1,1 @@
+//! Each exchange against what the clouds document: the request as it leaves, the credential as it comes.
