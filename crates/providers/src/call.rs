@@ -67,11 +67,7 @@ impl Call {
     /// The request, and how to read its answer. `now_ms`, in milliseconds since the Unix epoch, dates the signature
     /// of those calls that are signed. `credential` is the present one of the deployment's
     /// [`crate::Target::credential_source`]; [`Credential::Configured`] when it has none.
-    pub fn into_request(
-        self,
-        now_ms: u64,
-        credential: &Credential,
-    ) -> (http::Request<Payload>, Reply, bool) {
+    pub fn into_request(self, now_ms: u64, credential: &Credential) -> (http::Request<Payload>, Reply, bool) {
         let (outgoing, reply, strip_usage) = self.into_parts();
         (outgoing.request(now_ms, credential), reply, strip_usage)
     }

@@ -23,8 +23,8 @@ mod target;
 mod wires;
 
 pub use call::{
-    Call, CallOptions, ClientBody, Follow, Progress, Refusal, Reply, Step, Translator, UnsignedCall, Untranslatable,
-    is_usage_chunk,
+    Call, CallOptions, ClientBody, Follow, Progress, Refusal, Reply, Step, Translator, UnsignedCall,
+    Untranslatable, is_usage_chunk,
 };
 pub use classify::{Answer, Fault, Transport, classify, classify_transport, first_event};
 pub use events::{EventError, EventReader, Framing};

@@ -77,9 +77,11 @@ impl fmt::Debug for AzureIdentity {
     /// The identity, never its secret.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Application { tenant, client, .. } => {
-                f.debug_struct("Application").field("tenant", tenant).field("client", client).finish_non_exhaustive()
-            }
+            Self::Application { tenant, client, .. } => f
+                .debug_struct("Application")
+                .field("tenant", tenant)
+                .field("client", client)
+                .finish_non_exhaustive(),
             Self::AppService { client, .. } => {
                 f.debug_struct("AppService").field("client", client).finish_non_exhaustive()
             }
@@ -144,8 +146,11 @@ impl AzureSource {
         match &self.identity {
             AzureIdentity::Application { authority, tenant, client, proof } => {
                 let authority = authority.trim_end_matches('/');
-                let authority =
-                    if authority.contains("://") { authority.to_owned() } else { format!("https://{authority}") };
+                let authority = if authority.contains("://") {
+                    authority.to_owned()
+                } else {
+                    format!("https://{authority}")
+                };
                 let url = format!("{authority}/{}/oauth2/v2.0/token", oauth::escaped(tenant.trim()));
                 let own = [("client_id", client.trim()), ("scope", self.scope.as_str())];
                 let proof = match proof {
@@ -157,7 +162,10 @@ impl AzureSource {
                         let missing = || ExchangeError::unreadable("there is no federated token to exchange");
                         vec![
                             ("grant_type", "client_credentials"),
-                            ("client_assertion_type", "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"),
+                            (
+                                "client_assertion_type",
+                                "urn:ietf:params:oauth:client-assertion-type:jwt-bearer",
+                            ),
                             ("client_assertion", assertion.ok_or_else(missing)?.expose_secret()),
                         ]
                     }
@@ -170,7 +178,8 @@ impl AzureSource {
                 oauth::post(&url, &[&own[..], &proof[..]].concat())
             }
             AzureIdentity::AppService { endpoint, secret, client } => {
-                let url = format!("{endpoint}?api-version=2019-08-01&{}", self.of_identity(client.as_deref()));
+                let url =
+                    format!("{endpoint}?api-version=2019-08-01&{}", self.of_identity(client.as_deref()));
                 oauth::get(&url, &[("x-identity-header", secret.expose_secret())])
             }
             AzureIdentity::Machine { endpoint, client } => {

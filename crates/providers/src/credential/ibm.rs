@@ -31,10 +31,7 @@ impl IbmSource {
     /// When the address is no URL.
     pub fn request(&self) -> Result<Request<Bytes>, ExchangeError> {
         let key = self.api_key.expose_secret().trim();
-        oauth::post(
-            &self.url,
-            &[("grant_type", "urn:ibm:params:oauth:grant-type:apikey"), ("apikey", key)],
-        )
+        oauth::post(&self.url, &[("grant_type", "urn:ibm:params:oauth:grant-type:apikey"), ("apikey", key)])
     }
 
     /// Its answer. `now_ms` is in milliseconds since the Unix epoch.

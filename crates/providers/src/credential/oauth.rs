@@ -43,8 +43,9 @@ pub(crate) fn get(url: &str, headers: &[(&'static str, &str)]) -> Result<Request
     let mut request = Request::new(Bytes::new());
     *request.uri_mut() = address(url)?;
     for (name, value) in headers {
-        let mut value = HeaderValue::from_str(value.trim())
-            .map_err(|_| ExchangeError::unreadable(format!("the value for {name} cannot be part of a header")))?;
+        let mut value = HeaderValue::from_str(value.trim()).map_err(|_| {
+            ExchangeError::unreadable(format!("the value for {name} cannot be part of a header"))
+        })?;
         value.set_sensitive(true);
         request.headers_mut().insert(*name, value);
     }
@@ -96,12 +97,17 @@ pub(crate) fn token(status: u16, body: &[u8], now_ms: u64) -> Result<Fetched, Ex
     if !(200..300).contains(&status) {
         return Err(refused(status, body));
     }
-    let answer: Answer =
-        serde_json::from_slice(body).map_err(|_| ExchangeError::unreadable("the answer holds no access_token"))?;
+    let answer: Answer = serde_json::from_slice(body)
+        .map_err(|_| ExchangeError::unreadable("the answer holds no access_token"))?;
     let at = |seconds: &Option<Seconds>| seconds.as_ref().and_then(Seconds::value);
-    let in_seconds = at(&answer.expires_in).map(|seconds| now_ms.saturating_add(seconds.saturating_mul(1000)));
-    let moment = at(&answer.expires_on).or(at(&answer.expiration)).map(|seconds| seconds.saturating_mul(1000));
-    Ok(Fetched { credential: Credential::bearer(&answer.access_token)?, expires_at_ms: in_seconds.or(moment) })
+    let in_seconds =
+        at(&answer.expires_in).map(|seconds| now_ms.saturating_add(seconds.saturating_mul(1000)));
+    let moment =
+        at(&answer.expires_on).or(at(&answer.expiration)).map(|seconds| seconds.saturating_mul(1000));
+    Ok(Fetched {
+        credential: Credential::bearer(&answer.access_token)?,
+        expires_at_ms: in_seconds.or(moment),
+    })
 }
 
 /// An error answer, in any of the shapes that token services use.
@@ -113,7 +119,11 @@ pub(crate) fn refused(status: u16, body: &[u8]) -> ExchangeError {
     // Google and Entra: `error` is the code; IBM and AWS: a code of its own; Google's APIs: an object.
     let code = text(&["/error", "/errorCode", "/code", "/Code", "/error/status", "/__type"]);
     let message = text(&["/error_description", "/errorMessage", "/message", "/Message", "/error/message"]);
-    ExchangeError::Refused { status, code: code.filter(|code| !code.is_empty()), message: message.unwrap_or_default() }
+    ExchangeError::Refused {
+        status,
+        code: code.filter(|code| !code.is_empty()),
+        message: message.unwrap_or_default(),
+    }
 }
 
 /// Reads a token of a workload's identity out of a file or an answer: bare text, or a member of a JSON object.

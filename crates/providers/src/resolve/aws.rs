@@ -137,8 +137,8 @@ fn fetched(
     role: Option<AwsRole>,
 ) -> Presented {
     let mut sts = StsPlace::of_region(name.region.as_deref().unwrap_or_default());
-    let endpoint =
-        text(source, "aws_sts_endpoint").or_else(|| set(source, &["AWS_ENDPOINT_URL_STS", "AWS_ENDPOINT_URL"]));
+    let endpoint = text(source, "aws_sts_endpoint")
+        .or_else(|| set(source, &["AWS_ENDPOINT_URL_STS", "AWS_ENDPOINT_URL"]));
     if let Some(endpoint) = endpoint {
         sts.endpoint = endpoint.trim().trim_end_matches('/').to_owned();
     }
@@ -148,7 +148,9 @@ fn fetched(
 fn files(source: &DeploymentSource<'_>) -> ProfileFiles {
     let home = set(source, &["HOME"]).unwrap_or_default();
     let home = home.trim_end_matches('/');
-    let at = |variable: &str, name: &str| set(source, &[variable]).unwrap_or_else(|| format!("{home}/.aws/{name}"));
+    let at = |variable: &str, name: &str| {
+        set(source, &[variable]).unwrap_or_else(|| format!("{home}/.aws/{name}"))
+    };
     ProfileFiles {
         config: at("AWS_CONFIG_FILE", "config"),
         credentials: at("AWS_SHARED_CREDENTIALS_FILE", "credentials"),
@@ -160,7 +162,8 @@ fn profile(source: &DeploymentSource<'_>, name: String) -> Result<AwsOrigin, Res
 }
 
 fn chain(source: &DeploymentSource<'_>) -> Result<AwsOrigin, ResolveError> {
-    let profile = set(source, &["AWS_PROFILE", "AWS_DEFAULT_PROFILE"]).unwrap_or_else(|| "default".to_owned());
+    let profile =
+        set(source, &["AWS_PROFILE", "AWS_DEFAULT_PROFILE"]).unwrap_or_else(|| "default".to_owned());
     Ok(AwsOrigin::Chain { profile, files: files(source), ambient: Box::new(ambient(source)?) })
 }
 
@@ -175,7 +178,8 @@ fn ambient(source: &DeploymentSource<'_>) -> Result<Ambient, ResolveError> {
             external_id: None,
         },
     });
-    let off = set(source, &["AWS_EC2_METADATA_DISABLED"]).is_some_and(|text| text.eq_ignore_ascii_case("true"));
+    let off =
+        set(source, &["AWS_EC2_METADATA_DISABLED"]).is_some_and(|text| text.eq_ignore_ascii_case("true"));
     let instance = set(source, &["AWS_EC2_METADATA_SERVICE_ENDPOINT"]);
     Ok(Ambient {
         environment: pair(|part| set(source, &[part.variable()]))?.map(Arc::new),
@@ -188,7 +192,8 @@ fn ambient(source: &DeploymentSource<'_>) -> Result<Ambient, ResolveError> {
 /// The container's service, by the variables that ECS and EKS set.
 fn container(source: &DeploymentSource<'_>) -> Result<Option<Container>, ResolveError> {
     const FULL: &str = "AWS_CONTAINER_CREDENTIALS_FULL_URI";
-    let relative = set(source, &["AWS_CONTAINER_CREDENTIALS_RELATIVE_URI"]).map(|path| format!("{CONTAINER}{path}"));
+    let relative =
+        set(source, &["AWS_CONTAINER_CREDENTIALS_RELATIVE_URI"]).map(|path| format!("{CONTAINER}{path}"));
     let Some(url) = relative.or_else(|| set(source, &[FULL])) else { return Ok(None) };
     if !Container::is_near(&url) {
         return Err(ResolveError::InvalidCredential {

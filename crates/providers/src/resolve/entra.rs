@@ -7,7 +7,7 @@ use secrecy::SecretString;
 use serde_json::Value;
 
 use super::key::{Key, Presented};
-use super::web_identity::{origin, Named};
+use super::web_identity::{Named, origin};
 use super::{DeploymentSource, ResolveError, set, text};
 use crate::credential::azure::{AUTHORITY, AzureIdentity, AzureProof, AzureSource, METADATA, SCOPE};
 use crate::credential::{CredentialSource, TokenOrigin};
@@ -18,14 +18,20 @@ pub(super) fn own(source: &DeploymentSource<'_>) -> Result<Option<Presented>, Re
         return written(source, "azure_ad_token", &token).map(Some);
     }
     let says = |names: &[&str]| names.iter().any(|name| text(source, name).is_some());
-    if says(&["client_secret"]) && let Some(found) = by_secret(source) {
+    if says(&["client_secret"])
+        && let Some(found) = by_secret(source)
+    {
         return Ok(Some(found));
     }
-    if says(&["azure_username", "azure_password"]) && let Some(found) = by_password(source) {
+    if says(&["azure_username", "azure_password"])
+        && let Some(found) = by_password(source)
+    {
         return Ok(Some(found));
     }
     // An application without a secret is one whose platform vouches for it.
-    if says(&["client_id", "tenant_id"]) && let Some(found) = by_secret(source).or_else(|| by_platform(source)) {
+    if says(&["client_id", "tenant_id"])
+        && let Some(found) = by_secret(source).or_else(|| by_platform(source))
+    {
         return Ok(Some(found));
     }
     Ok(None)
@@ -85,7 +91,8 @@ fn by_platform(source: &DeploymentSource<'_>) -> Option<Presented> {
             AzureIdentity::AppService { endpoint, secret: secret.into(), client: client(source) }
         }
         (_, _) if asks_the_machine(source) => AzureIdentity::Machine {
-            endpoint: set(source, &["AZURE_POD_IDENTITY_AUTHORITY_HOST"]).unwrap_or_else(|| METADATA.to_owned()),
+            endpoint: set(source, &["AZURE_POD_IDENTITY_AUTHORITY_HOST"])
+                .unwrap_or_else(|| METADATA.to_owned()),
             client: client(source),
         },
         (_, _) => return None,

@@ -60,8 +60,9 @@ pub(super) fn of_environment(
             return Ok(Presented::fetched(CredentialSource::Google(described(name, &text)?)));
         }
     }
-    let folder = set(source, &["CLOUDSDK_CONFIG"])
-        .or_else(|| set(source, &["HOME"]).map(|home| format!("{}/.config/gcloud", home.trim_end_matches('/'))));
+    let folder = set(source, &["CLOUDSDK_CONFIG"]).or_else(|| {
+        set(source, &["HOME"]).map(|home| format!("{}/.config/gcloud", home.trim_end_matches('/')))
+    });
     let ambient = GoogleSource::Ambient {
         file: folder.map(|folder| format!("{folder}/application_default_credentials.json")),
         metadata: set(source, &["GCE_METADATA_HOST"]).unwrap_or_else(|| METADATA_HOST.to_owned()),

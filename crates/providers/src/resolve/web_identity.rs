@@ -32,7 +32,9 @@ pub(super) fn origin(
             Named::Only => Err(invalid("it must begin with oidc/".to_owned())),
         };
     };
-    let variable = |name: &str| set(source, &[name]).ok_or_else(|| invalid(format!("the environment variable {name} is not set")));
+    let variable = |name: &str| {
+        set(source, &[name]).ok_or_else(|| invalid(format!("the environment variable {name} is not set")))
+    };
     match rest.split_once('/').unwrap_or((rest, "")) {
         ("file", path) if !path.is_empty() => {
             // `oidc/file//abs/path` and `oidc/file/abs/path` both occur; a token is never beside the binary.
@@ -45,7 +47,9 @@ pub(super) fn origin(
             let host = set(source, &["GCE_METADATA_HOST"]).unwrap_or_else(|| METADATA_HOST.to_owned());
             let audience = crate::credential::query_value(audience);
             Ok(TokenOrigin::Url {
-                url: format!("http://{host}/computeMetadata/v1/instance/service-accounts/default/identity?audience={audience}"),
+                url: format!(
+                    "http://{host}/computeMetadata/v1/instance/service-accounts/default/identity?audience={audience}"
+                ),
                 headers: vec![("metadata-flavor".to_owned(), SecretString::from("Google"))],
                 member: None,
             })

@@ -134,7 +134,8 @@ fn credentials_have_an_order() {
     let mut own = params(HAIKU);
     let sent = |params: Value, env: &[(&str, &str)]| {
         let target = deployment(params, None, env).unwrap();
-        let (request, ..) = call(&target, Operation::Chat, CHAT).unwrap().into_request(NOW_MS, &Credential::Configured);
+        let (request, ..) =
+            call(&target, Operation::Chat, CHAT).unwrap().into_request(NOW_MS, &Credential::Configured);
         request.headers()["authorization"].to_str().unwrap().to_owned()
     };
     assert!(sent(bare.clone(), &pair).starts_with("AWS4-HMAC-SHA256 Credential=AKENV/20261130/us-west-2/"));
@@ -160,7 +161,8 @@ fn a12_the_region_is_that_of_the_host() {
         params.as_object_mut().unwrap().remove("aws_region_name");
         params.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
         let target = deployment(params, None, &env).unwrap();
-        let (request, ..) = call(&target, Operation::Chat, CHAT).unwrap().into_request(NOW_MS, &Credential::Configured);
+        let (request, ..) =
+            call(&target, Operation::Chat, CHAT).unwrap().into_request(NOW_MS, &Credential::Configured);
         let authorization = request.headers()["authorization"].to_str().unwrap().to_owned();
         (request.uri().clone(), authorization.split('/').nth(2).unwrap().to_owned())
     };

@@ -149,7 +149,10 @@ impl Cell {
     pub(super) fn state(&self) -> CredentialState {
         let now = Instant::now();
         let current = self.current.load();
-        let left = current.as_ref().and_then(|current| current.until).map(|until| until.saturating_duration_since(now));
+        let left = current
+            .as_ref()
+            .and_then(|current| current.until)
+            .map(|until| until.saturating_duration_since(now));
         let available = self.valid().is_some();
         CredentialState {
             kind: self.source.kind(),
@@ -206,7 +209,11 @@ impl Cell {
             return Err("the credential that came has expired already (is the clock right?)".to_owned());
         }
         let version = self.current.load().as_ref().map_or(0, |current| current.lease.version);
-        let same = self.current.load().as_ref().is_some_and(|current| is_same(&current.lease.credential, &fetched.credential));
+        let same = self
+            .current
+            .load()
+            .as_ref()
+            .is_some_and(|current| is_same(&current.lease.credential, &fetched.credential));
         // Looked at again and found unchanged, it is the same one.
         let version = if same { version } else { version + 1 };
         let fetched_at = match self.current.load().as_ref() {

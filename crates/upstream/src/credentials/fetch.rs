@@ -46,7 +46,9 @@ async fn of_aws(outside: &Outside, source: &AwsSource) -> Result<Fetched, Failur
         AwsOrigin::Profile { name, files, ambient } => profile(outside, &source.sts, name, files, ambient)
             .await?
             .ok_or_else(|| Failure::Nothing(missing_profile(name, files)))?,
-        AwsOrigin::Chain { profile, files, ambient } => chain(outside, &source.sts, profile, files, ambient).await?,
+        AwsOrigin::Chain { profile, files, ambient } => {
+            chain(outside, &source.sts, profile, files, ambient).await?
+        }
     };
     match &source.role {
         None => Ok(found),
@@ -111,7 +113,8 @@ fn follow<'a>(
     ambient: &'a Ambient,
 ) -> Fetching<'a> {
     Box::pin(async move {
-        let nothing = |what: &str| Failure::Nothing(format!("the AWS profile refers to {what}, and there is none"));
+        let nothing =
+            |what: &str| Failure::Nothing(format!("the AWS profile refers to {what}, and there is none"));
         match profile {
             Profile::Keys(keys) => Ok(Fetched::keys(Arc::clone(keys))),
             Profile::WebIdentity(identity) => web_identity(outside, sts, identity).await,

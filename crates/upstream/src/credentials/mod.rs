@@ -72,7 +72,9 @@ impl Credentials {
 
 impl fmt::Debug for Credentials {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Credentials").field("sources", &self.shared.cells.lock().len()).finish_non_exhaustive()
+        f.debug_struct("Credentials")
+            .field("sources", &self.shared.cells.lock().len())
+            .finish_non_exhaustive()
     }
 }
 

@@ -59,9 +59,7 @@ impl Container {
 pub fn instance_token(endpoint: &str) -> Result<Request<Bytes>, ExchangeError> {
     let mut request = oauth::get(&at(endpoint, "/latest/api/token"), &[])?;
     *request.method_mut() = Method::PUT;
-    request
-        .headers_mut()
-        .insert("x-aws-ec2-metadata-token-ttl-seconds", HeaderValue::from_static(SESSION));
+    request.headers_mut().insert("x-aws-ec2-metadata-token-ttl-seconds", HeaderValue::from_static(SESSION));
     Ok(request)
 }
 
@@ -77,7 +75,11 @@ pub fn instance_role(endpoint: &str, session: &SecretString) -> Result<Request<B
 ///
 /// # Errors
 /// When the address is no URL or the session cannot be sent.
-pub fn instance_keys(endpoint: &str, session: &SecretString, role: &str) -> Result<Request<Bytes>, ExchangeError> {
+pub fn instance_keys(
+    endpoint: &str,
+    session: &SecretString,
+    role: &str,
+) -> Result<Request<Bytes>, ExchangeError> {
     let url = format!("{}{}", at(endpoint, ROLES), oauth::escaped(role));
     oauth::get(&url, &[("x-aws-ec2-metadata-token", session.expose_secret())])
 }

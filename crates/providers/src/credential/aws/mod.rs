@@ -8,7 +8,9 @@ mod metadata;
 mod profile;
 mod sts;
 
-pub use metadata::{Container, instance_keys, instance_role, instance_token, keys_answer, role_name, token_text};
+pub use metadata::{
+    Container, instance_keys, instance_role, instance_token, keys_answer, role_name, token_text,
+};
 pub use profile::{Profile, ProfileFiles};
 pub use sts::{assume_role, assume_role_with_web_identity, sts_answer};
 

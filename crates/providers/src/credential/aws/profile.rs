@@ -44,7 +44,12 @@ impl Profile {
     ///
     /// # Errors
     /// When the profile is known and cannot be followed.
-    pub fn find(name: &str, config: &str, credentials: &str, session: &str) -> Result<Option<Self>, ExchangeError> {
+    pub fn find(
+        name: &str,
+        config: &str,
+        credentials: &str,
+        session: &str,
+    ) -> Result<Option<Self>, ExchangeError> {
         let files = Files { config: sections(config), credentials: sections(credentials), session };
         files.find(name, 0)
     }
@@ -85,7 +90,9 @@ impl<'a> Files<'a> {
                 .map(|keys| Some(Profile::Keys(keys)))
                 .ok_or_else(|| wrong("holds a key that cannot be sent"));
         }
-        for (key, what) in [("sso_session", "SSO"), ("sso_start_url", "SSO"), ("credential_process", "a process")] {
+        for (key, what) in
+            [("sso_session", "SSO"), ("sso_start_url", "SSO"), ("credential_process", "a process")]
+        {
             if get(key).is_some() {
                 return Err(ExchangeError::Unsupported(format!(
                     "AWS profile {name:?} gets its keys from {what} ({key}), which this version does not ask: use a role, \
@@ -128,7 +135,9 @@ impl<'a> Files<'a> {
             (None, Some("EcsContainer")) => Profile::Container,
             (None, Some(other)) => return Err(wrong(format!("has an unknown credential_source {other:?}"))),
             (None, None) => {
-                return Err(wrong("has a role_arn and says not with which keys: source_profile is missing".to_owned()));
+                return Err(wrong(
+                    "has a role_arn and says not with which keys: source_profile is missing".to_owned(),
+                ));
             }
         };
         Ok(Profile::Role(role, Box::new(with)))

@@ -16,7 +16,10 @@ const LIFE: &str = "3600s";
 ///
 /// # Errors
 /// When its key cannot sign or the token service's address is no URL.
-pub fn service_account_request(account: &ServiceAccount, now_ms: u64) -> Result<Request<Bytes>, ExchangeError> {
+pub fn service_account_request(
+    account: &ServiceAccount,
+    now_ms: u64,
+) -> Result<Request<Bytes>, ExchangeError> {
     let statement = jwt::statement(account, now_ms / 1000)?;
     oauth::post(
         &account.token_uri,
@@ -56,7 +59,10 @@ pub fn machine_request(metadata: &str) -> Result<Request<Bytes>, ExchangeError> 
 ///
 /// # Errors
 /// When the exchange's address is no URL.
-pub fn federated_request(federated: &Federated, token: &SecretString) -> Result<Request<Bytes>, ExchangeError> {
+pub fn federated_request(
+    federated: &Federated,
+    token: &SecretString,
+) -> Result<Request<Bytes>, ExchangeError> {
     oauth::post(
         &federated.token_url,
         &[

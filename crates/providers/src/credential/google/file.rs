@@ -145,7 +145,8 @@ impl GoogleFile {
 
     fn nested(text: &str, outermost: bool) -> Result<Self, ExchangeError> {
         let text = text.trim_start_matches('\u{feff}').trim();
-        let head: Head = serde_json::from_str(text).map_err(|_| ExchangeError::unreadable("the credentials are no JSON object"))?;
+        let head: Head = serde_json::from_str(text)
+            .map_err(|_| ExchangeError::unreadable("the credentials are no JSON object"))?;
         match head.kind.as_deref() {
             Some("service_account") => read(text).map(Self::ServiceAccount),
             Some("authorized_user") => read(text).map(Self::User),

@@ -185,9 +185,9 @@ impl Response {
 
     /// Whether a candidate was stopped by a filter.
     pub(super) fn is_filtered(&self) -> bool {
-        self.candidates
-            .iter()
-            .any(|candidate| finish_reason(candidate.finish_reason.as_deref(), true, false) == Ok("content_filter"))
+        self.candidates.iter().any(|candidate| {
+            finish_reason(candidate.finish_reason.as_deref(), true, false) == Ok("content_filter")
+        })
     }
 
     /// The answer's id: Google's, or one by its time.

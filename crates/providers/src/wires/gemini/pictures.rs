@@ -20,7 +20,10 @@ pub(super) fn encode(encode: &Encode<'_>) -> Result<Encoded, Refusal> {
     if members.read::<u64>("n", "a positive integer")?.is_some_and(|count| count != 1) {
         let drop = encode.options.drop_params || encode.target.defaults.drop_params;
         if !drop {
-            return Err(Refusal::untranslatable("n", "Gemini paints as many pictures as it likes: n must be 1"));
+            return Err(Refusal::untranslatable(
+                "n",
+                "Gemini paints as many pictures as it likes: n must be 1",
+            ));
         }
     }
     let mut config = Map::new();
@@ -68,8 +71,7 @@ impl Translator for Pictures {
         if let Some(usage) = response.usage_metadata {
             let counts = usage.counts();
             let total = counts.prompt.saturating_add(counts.completion);
-            let usage =
-                json!({ "input_tokens": counts.prompt, "output_tokens": counts.completion, "total_tokens": total });
+            let usage = json!({ "input_tokens": counts.prompt, "output_tokens": counts.completion, "total_tokens": total });
             whole.insert("usage".to_owned(), usage);
         }
         Ok(Value::Object(whole).to_string().into())

@@ -89,7 +89,11 @@ fn task(members: &Members<'_>) -> Result<Option<String>, Refusal> {
 
 fn encoded(encode: &Encode<'_>, body: Map<String, Value>, asked: &Asked) -> Encoded {
     let reader = Reader::new(model(encode).to_owned(), asked.base64);
-    Encoded { body: chat::written(encode, body), reply: Reply::Translated(Box::new(reader)), strip_usage: false }
+    Encoded {
+        body: chat::written(encode, body),
+        reply: Reply::Translated(Box::new(reader)),
+        strip_usage: false,
+    }
 }
 
 /// Reads the vectors of either method.
@@ -112,7 +116,8 @@ impl Translator for Reader {
                     let places = ["/embeddings/values", "/textEmbedding", "/imageEmbedding"];
                     places.iter().find_map(|place| entry.pointer(place)).cloned().unwrap_or(Value::Null)
                 };
-                let tokens = |entry: &Value| chat::count(entry, "/embeddings/statistics/token_count").unwrap_or(0);
+                let tokens =
+                    |entry: &Value| chat::count(entry, "/embeddings/statistics/token_count").unwrap_or(0);
                 (list.iter().map(vector).collect(), list.iter().map(tokens).sum())
             }
             None => {

@@ -104,7 +104,9 @@ impl Face {
             }),
             Operation::Messages => match &self.family {
                 Family::Claude => Some((Wire::VertexAnthropic, self.method("rawPredict"))),
-                Family::Gemini | Family::Tuned(_) | Family::Raw(_) | Family::Partner | Family::Garden(_) => None,
+                Family::Gemini | Family::Tuned(_) | Family::Raw(_) | Family::Partner | Family::Garden(_) => {
+                    None
+                }
             },
             Operation::Embeddings => match &self.family {
                 Family::Gemini | Family::Tuned(_) => Some(self.embeddings()),
@@ -117,7 +119,9 @@ impl Face {
                     Some((Wire::Gemini, self.method("generateContent")))
                 }
                 Family::Gemini => Some((Wire::Imagen, self.method("predict"))),
-                Family::Tuned(_) | Family::Claude | Family::Raw(_) | Family::Partner | Family::Garden(_) => None,
+                Family::Tuned(_) | Family::Claude | Family::Raw(_) | Family::Partner | Family::Garden(_) => {
+                    None
+                }
             },
             Operation::Rerank => Some((Wire::GoogleRank, self.ranking.clone()?)),
             Operation::Ocr => match &self.family {

@@ -87,7 +87,10 @@ impl Translator for Ranking {
                 .map_err(|_| Untranslatable("a record has an id that was not given".to_owned()))?;
             let mut result = Map::new();
             result.insert("index".to_owned(), index.into());
-            result.insert("relevance_score".to_owned(), serde_json::from_str(row.score.get()).unwrap_or(Value::Null));
+            result.insert(
+                "relevance_score".to_owned(),
+                serde_json::from_str(row.score.get()).unwrap_or(Value::Null),
+            );
             if let Some(document) = self.documents.get(index) {
                 let document = match document {
                     Value::String(text) => json!({ "text": text }),

@@ -19,11 +19,8 @@ pub(super) fn encode(encode: &Encode<'_>) -> Result<Encoded, Refusal> {
     let identity = identity(encode, &members)?;
     let patched = openai::encode(encode).body.to_bytes();
     let body = Envelope::parse(&patched).map_err(|error| Refusal::invalid("body", error.to_string()))?;
-    let mut changes = vec![
-        Change::Remove("model"),
-        Change::Remove("stream"),
-        Change::Remove("stream_options"),
-    ];
+    let mut changes =
+        vec![Change::Remove("model"), Change::Remove("stream"), Change::Remove("stream_options")];
     changes.extend(OWN.iter().map(|name| Change::Remove(name)));
     for (name, value) in &identity {
         changes.push(Change::Set(name, Cow::Owned(value.to_string().into_bytes())));
@@ -76,7 +73,8 @@ impl Reader {
 
 impl Translator for Reader {
     fn answer(&mut self, body: &[u8]) -> Result<Bytes, Untranslatable> {
-        let answer: Map<String, Value> = serde_json::from_slice(body).map_err(|error| words::wrong(&error))?;
+        let answer: Map<String, Value> =
+            serde_json::from_slice(body).map_err(|error| words::wrong(&error))?;
         Ok(self.shaped(answer, "chat.completion")?.to_string().into())
     }
 
@@ -98,9 +96,9 @@ impl Translator for Reader {
         };
         let usage = chunk.as_object_mut().and_then(|chunk| chunk.remove("usage"));
         let choices = chunk.get("choices").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
-        self.finished |= choices
-            .iter()
-            .any(|choice| choice.get("finish_reason").is_some_and(|reason| reason.as_str().is_some_and(|r| !r.is_empty())));
+        self.finished |= choices.iter().any(|choice| {
+            choice.get("finish_reason").is_some_and(|reason| reason.as_str().is_some_and(|r| !r.is_empty()))
+        });
         if !choices.is_empty() {
             chunks.push(chunk.to_string().into());
         }
@@ -121,7 +119,9 @@ impl Translator for Reader {
 
 /// The usage in a chunk of its own, as OpenAI sends it.
 fn usage_chunk(chunk: &Value, usage: &Value) -> Bytes {
-    let text = |name: &str| chunk.get(name).and_then(Value::as_str).map(json_string).unwrap_or_else(|| json_string(""));
+    let text = |name: &str| {
+        chunk.get(name).and_then(Value::as_str).map(json_string).unwrap_or_else(|| json_string(""))
+    };
     let mut out = Vec::with_capacity(256);
     out.extend_from_slice(b"{\"id\":");
     out.extend_from_slice(&text("id"));

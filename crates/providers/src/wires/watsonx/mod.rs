@@ -166,7 +166,8 @@ fn identity(encode: &Encode<'_>, members: &Members<'_>) -> Result<Map<String, Va
             return Ok(body);
         }
     }
-    let message = "watsonx needs a project: set project_id (or WATSONX_PROJECT_ID), or space_id, at the deployment";
+    let message =
+        "watsonx needs a project: set project_id (or WATSONX_PROJECT_ID), or space_id, at the deployment";
     Err(Refusal::untranslatable("project_id", message))
 }
 
@@ -185,7 +186,11 @@ fn embed(encode: &Encode<'_>) -> Result<Encoded, Refusal> {
     }
     let model = encode.model.unwrap_or(&encode.target.wire_model).to_owned();
     let reader = vectors_of(model, asked.base64);
-    Ok(Encoded { body: words::written(encode, body), reply: Reply::Translated(Box::new(reader)), strip_usage: false })
+    Ok(Encoded {
+        body: words::written(encode, body),
+        reply: Reply::Translated(Box::new(reader)),
+        strip_usage: false,
+    })
 }
 
 fn vectors_of(model: String, base64: bool) -> Vectors {

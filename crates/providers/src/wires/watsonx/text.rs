@@ -162,7 +162,8 @@ impl Translator for Reader {
         self.read = self.read.max(row.input_token_count);
         let finish = row.finish();
         let mut chunk = self.head();
-        let choice = json!({ "index": 0, "text": row.generated_text, "logprobs": null, "finish_reason": finish });
+        let choice =
+            json!({ "index": 0, "text": row.generated_text, "logprobs": null, "finish_reason": finish });
         chunk.insert("choices".to_owned(), json!([choice]));
         chunks.push(Value::Object(chunk).to_string().into());
         if finish.is_none() {
