@@ -90,7 +90,9 @@ pub(super) fn lesson(target: &Target, expect: &Expectation, answer: &ProbeAnswer
         return None;
     }
     let body = answer.body.get(..READ).unwrap_or(answer.body);
-    let text = String::from_utf8_lossy(body).to_lowercase();
+    let said = String::from_utf8_lossy(body);
+    // Of the same length: what is found here is cut out there.
+    let text = said.to_ascii_lowercase();
     let says = |words: &[&str]| words.iter().any(|word| text.contains(word));
     // A server error is read for the one lesson that some hosts wrap into it.
     if answer.status >= 500 {
@@ -122,7 +124,7 @@ pub(super) fn lesson(target: &Target, expect: &Expectation, answer: &ProbeAnswer
         }));
     }
     if expect.mode == Mode::AudioSpeech && says(&["voice"]) {
-        return offered(&text).map(Lesson::Voice);
+        return offered(&said, &text).map(Lesson::Voice);
     }
     refused_field(&text, body).map(Lesson::Dropped)
 }
@@ -188,14 +190,18 @@ fn wants_stream(text: &str) -> bool {
             && !text.contains("stream_options")
 }
 
-/// The first voice of a list: of what `should be` or `one of` opens, else in brackets.
-fn offered(text: &str) -> Option<String> {
-    let said = ["should be ", "one of ", "must be "].iter().find_map(|words| text.split_once(words));
-    let quoted = said.map(|(_, rest)| rest.trim_start_matches(['[', ':', ' '])).and_then(first_quoted);
+/// The first voice of a list: of what `should be` or `one of` opens, else in brackets. `text` is what was said in
+/// lower case; voices have their own.
+fn offered(said: &str, text: &str) -> Option<String> {
+    let opened = ["should be", "one of", "must be"]
+        .iter()
+        .find_map(|words| said.get(text.find(words)? + words.len()..))
+        .map(|rest| rest.trim_start_matches(['[', ':', ' ']));
+    let quoted = opened.and_then(first_quoted);
     if quoted.is_some() {
         return quoted.filter(|voice| is_voice(voice));
     }
-    let list = text.split_once('[').and_then(|(_, rest)| rest.split_once(']')).map(|(list, _)| list)?;
+    let list = said.split_once('[').and_then(|(_, rest)| rest.split_once(']')).map(|(list, _)| list)?;
     let voice = list
         .split([',', ' '])
         .map(|word| word.trim_matches(['\'', '"', '\\', '`']))

@@ -35,7 +35,7 @@ impl Golden {
         Self { operation: Some(operation), ..Self::new(folder, target) }
     }
 
-    fn inputs(&self, ending: &str) -> Vec<(String, String)> {
+    pub(crate) fn inputs(&self, ending: &str) -> Vec<(String, String)> {
         let mut found: Vec<(String, String)> = std::fs::read_dir(&self.folder)
             .unwrap()
             .map(|entry| entry.unwrap().file_name().into_string().unwrap())
@@ -49,7 +49,7 @@ impl Golden {
         found
     }
 
-    fn compare(&self, name: &str, found: &str) {
+    pub(crate) fn compare(&self, name: &str, found: &str) {
         let path = self.folder.join(name);
         let Ok(golden) = std::fs::read_to_string(&path) else {
             std::fs::write(&path, found).unwrap();
@@ -149,7 +149,7 @@ pub(crate) fn framed(text: &str) -> Vec<u8> {
     out.to_vec()
 }
 
-fn pretty(body: &[u8]) -> String {
+pub(crate) fn pretty(body: &[u8]) -> String {
     let value: Value = serde_json::from_slice(body).unwrap();
     format!("{}\n", serde_json::to_string_pretty(&value).unwrap())
 }

@@ -21,6 +21,8 @@ mod gemini;
 #[cfg(test)]
 mod golden;
 #[cfg(test)]
+mod media;
+#[cfg(test)]
 mod ollama;
 #[cfg(test)]
 mod probe_cases;
