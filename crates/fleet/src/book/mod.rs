@@ -176,4 +176,6 @@ impl Book {
 }
 
 #[cfg(test)]
+mod model;
+#[cfg(test)]
 mod tests;
