@@ -1,7 +1,8 @@
 //! When to probe which deployment: a timetable, bounded queues, and spacing that follows the state.
 //!
 //! - **Stagger**: the first probe of a deployment falls at a phase of its interval that is a hash of its id
-//!   under the process's seed; later ones get ±10 % jitter. Never all at once, different per process.
+//!   under the process's seed; later ones get ±10 % jitter. Never all at once, different per process. A permit names
+//!   the spacing without jitter, so that no interval sees two probes.
 //! - **Spacing** is from start to start: interval while healthy (the idle interval after a long time without
 //!   traffic), the suspect interval while in doubt, and while out a spacing that doubles with every failed
 //!   probe from the interval up to `backoff_max` and falls back on success.

@@ -149,6 +149,21 @@ fn deployments_in_doubt_on_all_pods_are_probed_once() {
     });
 }
 
+#[test]
+fn a_pod_with_a_broken_network_isolates_for_nobody_else_and_broken_providers_are_isolated() {
+    let mut setup = Setup::small(4, 3);
+    setup.faults.push((60_000, Fault::CutProviders(1, 100_000)));
+    let run = World::new(setup, 1, false).run();
+    assert_clean(1, &run);
+    // The pod itself may take them out: it does not reach them.
+    assert_eq!([run.isolations[0], run.isolations[2], run.isolations[3]], [0, 0, 0]);
+    let mut setup = Setup::small(4, 3);
+    setup.faults.push((60_000, Fault::Provider(None, Behaviour::Failing, 60_000)));
+    let run = World::new(setup, 1, false).run();
+    assert_clean(1, &run);
+    assert!(run.isolations.iter().all(|times| *times >= 3), "{:?}", run.isolations);
+}
+
 /// What a row shows: probes ÷ ideal and the worst interval, under permits and for LiteLLM.
 fn row(name: &str) -> (table::Cell, table::Cell) {
     let scenario = Scenario::all().into_iter().find(|scenario| scenario.name == name).unwrap();

@@ -53,7 +53,7 @@ enum Task {
         #[arg(long)]
         check: bool,
     },
-    /// Breaks the health core on purpose, patch by patch, and expects the named test to notice.
+    /// Breaks the health core and the fleet on purpose, patch by patch, and expects the named test to notice.
     Mutants,
     /// Runs the benchmarks, each within a bounded time.
     Bench(bench::Options),

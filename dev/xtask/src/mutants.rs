@@ -1,7 +1,7 @@
-//! Mutants of the health core: small faults, kept as patches, each of which a named test must notice.
+//! Mutants of the health core and of the fleet: small faults, kept as patches, each of which a named test must notice.
 //!
-//! A test that stays green when the code is broken guards nothing. `crates/health/mutants/*.patch` are unified
-//! diffs that start with `# killed-by: <test>` and `# why: <what the fault would do to an operator>`. Each is
+//! A test that stays green when the code is broken guards nothing. `crates/health/mutants/*.patch` and
+//! `crates/fleet/mutants/*.patch` are unified diffs that start with `# killed-by: <test>` and `# why: <what the fault would do to an operator>`. Each is
 //! applied to a copy of the workspace, where its test passes before and must fail after.
 
 use std::fs;
@@ -14,8 +14,17 @@ use crate::finding::say;
 use crate::process::{Stopwatch, stdout};
 use crate::tree;
 
-const FOLDER: &str = "crates/health/mutants";
-const PACKAGE: &str = "haleway-health";
+/// Mutants, and the packages whose tests must notice them.
+#[derive(Debug)]
+struct Suite {
+    folder: &'static str,
+    packages: &'static [&'static str],
+}
+
+const SUITES: &[Suite] = &[
+    Suite { folder: "crates/health/mutants", packages: &["haleway-health"] },
+    Suite { folder: "crates/fleet/mutants", packages: &["haleway-fleet", "haleway-fleet-sim"] },
+];
 
 /// One fault.
 #[derive(Debug)]
@@ -54,9 +63,10 @@ impl Fate {
     }
 }
 
-/// A test of the package as it is, without any mutant.
+/// A test as it is, without any mutant.
 #[derive(Debug, PartialEq, Eq)]
 struct Test {
+    package: String,
     /// Its name with modules.
     name: String,
     /// The integration test it is in; `None` for the library's own.
@@ -64,7 +74,7 @@ struct Test {
     passes: bool,
 }
 
-/// The tests of the package as it is.
+/// The tests of a suite as they are.
 #[derive(Debug)]
 struct Tests(Vec<Test>);
 
@@ -75,8 +85,12 @@ impl Tests {
             let (status, rest) = line.trim().split_once(" [")?;
             let (_, rest) = rest.split_once("] (")?;
             let (binary, name) = rest.split_once(") ")?.1.split_once(' ')?;
-            let binary = binary.split_once("::").map(|(_, binary)| binary.to_owned());
-            Some(Test { name: name.to_owned(), binary, passes: status == "PASS" })
+            let (package, binary) = match binary.split_once("::") {
+                Some((package, binary)) => (package, Some(binary.to_owned())),
+                None => (binary, None),
+            };
+            let package = package.to_owned();
+            Some(Test { package, name: name.to_owned(), binary, passes: status == "PASS" })
         };
         Self(said.lines().filter_map(line).collect())
     }
@@ -99,21 +113,25 @@ enum Run {
 
 /// Runs every mutant; whether all were killed.
 pub(crate) fn run(root: &Path) -> Result<bool> {
-    let mutants = read_all(&root.join(FOLDER))?;
     let copy = Copy::of(root)?;
-    let healthy = copy.all_tests()?;
-    let mut survivors = 0;
-    for mutant in &mutants {
-        let watch = Stopwatch::start();
-        let fate = judge(mutant, &copy, &healthy)?;
-        survivors += usize::from(fate != Fate::Killed);
-        let seconds = watch.read().as_secs_f64();
-        say(&format!("{:<22} {:<36} {seconds:>5.1} s  {}", fate.text(), mutant.name, mutant.killed_by));
-        if fate != Fate::Killed {
-            say(&format!("    {FOLDER}/{}.patch: {}", mutant.name, mutant.why));
+    let (mut killed, mut survivors) = (0, 0);
+    for suite in SUITES {
+        let mutants = read_all(&root.join(suite.folder))?;
+        let healthy = copy.all_tests(suite.packages)?;
+        for mutant in &mutants {
+            let watch = Stopwatch::start();
+            let fate = judge(mutant, &copy, &healthy)?;
+            let seconds = watch.read().as_secs_f64();
+            say(&format!("{:<22} {:<36} {seconds:>5.1} s  {}", fate.text(), mutant.name, mutant.killed_by));
+            if fate == Fate::Killed {
+                killed += 1;
+            } else {
+                survivors += 1;
+                say(&format!("    {}/{}.patch: {}", suite.folder, mutant.name, mutant.why));
+            }
         }
     }
-    say(&format!("mutants: {} killed, {survivors} not", mutants.len() - survivors));
+    say(&format!("mutants: {killed} killed, {survivors} not"));
     Ok(survivors == 0)
 }
 
@@ -233,10 +251,10 @@ impl Copy {
         Ok(status.success())
     }
 
-    /// Runs every test of the package as it is.
-    fn all_tests(&self) -> Result<Tests> {
+    /// Runs every test of the packages as they are.
+    fn all_tests(&self, packages: &[&str]) -> Result<Tests> {
         let output = self
-            .nextest()
+            .nextest(packages)
             .args(["--no-fail-fast", "--status-level", "pass", "--final-status-level", "none"])
             .stdin(Stdio::null())
             .output()
@@ -244,7 +262,7 @@ impl Copy {
         let said = String::from_utf8_lossy(&output.stderr);
         let tests = Tests::parse(&said);
         if tests.0.is_empty() {
-            bail!("{PACKAGE} does not build or has no tests:\n{said}");
+            bail!("{} do not build or have no tests:\n{said}", packages.join(", "));
         }
         Ok(tests)
     }
@@ -256,11 +274,12 @@ impl Copy {
             None => vec!["--lib"],
             Some(binary) => vec!["--test", binary],
         };
-        if stdout(self.nextest().args(&binary).arg("--no-run")).is_err() {
+        let package = [test.package.as_str()];
+        if stdout(self.nextest(&package).args(&binary).arg("--no-run")).is_err() {
             return Ok(Run::NotBuilt);
         }
         let status = self
-            .nextest()
+            .nextest(&package)
             .args(&binary)
             .args(["--no-tests", "fail", "--filterset", &format!("test(={})", test.name)])
             .stdin(Stdio::null())
@@ -276,10 +295,11 @@ impl Copy {
         })
     }
 
-    fn nextest(&self) -> Command {
+    fn nextest(&self, packages: &[&str]) -> Command {
         let mut command = Command::new("cargo");
         command
-            .args(["nextest", "run", "--color", "never", "--package", PACKAGE])
+            .args(["nextest", "run", "--color", "never"])
+            .args(packages.iter().flat_map(|package| ["--package", *package]))
             .current_dir(&self.at)
             .env("CARGO_TARGET_DIR", &self.target)
             .env("CARGO_PROFILE_DEV_DEBUG", "0");
@@ -336,6 +356,7 @@ mod tests {
         assert_eq!((passes("01"), passes("d04")), (None, None));
         assert_eq!(tests.find("c03").and_then(|test| test.binary.as_deref()), Some("it"));
         assert_eq!(tests.find("a01").and_then(|test| test.binary.as_deref()), None);
+        assert_eq!(tests.find("c03").map(|test| test.package.as_str()), Some("pkg"));
     }
 
     #[test]

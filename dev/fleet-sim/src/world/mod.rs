@@ -104,6 +104,8 @@ pub struct World {
 pub struct Run {
     /// The oracle's book.
     pub ledger: Ledger,
+    /// How often each pod, in its last life, took a deployment out of rotation.
+    pub isolations: Vec<u64>,
     /// What happened, a line each, if that was asked for.
     pub trace: String,
 }
@@ -177,7 +179,8 @@ impl World {
         for what in &self.ledger.violations {
             note!(self, "VIOLATION {what} (seed {})", self.seed);
         }
-        Run { ledger: self.ledger, trace: self.trace.unwrap_or_default() }
+        let isolations = self.pods.iter().map(|pod| pod.hub.counters().isolations.values().sum()).collect();
+        Run { ledger: self.ledger, isolations, trace: self.trace.unwrap_or_default() }
     }
 
     fn happen(&mut self, event: Event) {
