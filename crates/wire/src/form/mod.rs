@@ -26,6 +26,8 @@ const COPIED: usize = 4 * 1024;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Form {
     boundary: String,
+    /// The boundary is not the one that the parts came with.
+    renewed: bool,
     parts: Vec<Part>,
 }
 
@@ -114,18 +116,18 @@ impl Form {
             let part = Part::read(body, from, to).ok_or(FormError::BadHead { part: number })?;
             parts.push(part);
         }
-        Ok(Self { boundary, parts })
+        Ok(Self { boundary, renewed: false, parts })
     }
 
     /// A form without parts. The boundary must be legal: up to [`MAX_BOUNDARY`] letters, digits and dashes.
     pub fn new(boundary: impl Into<String>) -> Self {
-        Self { boundary: boundary.into(), parts: Vec::new() }
+        Self { boundary: boundary.into(), renewed: false, parts: Vec::new() }
     }
 
     /// A form without parts whose boundary stands in none of this one's.
     #[must_use]
     pub fn emptied(&self) -> Self {
-        Self::new(self.boundary.clone())
+        Self { boundary: self.boundary.clone(), renewed: self.renewed, parts: Vec::new() }
     }
 
     /// The parts in order.
@@ -155,11 +157,14 @@ impl Form {
             Edit::Drop => None,
             Edit::Replace(content) => Some(Part { content, ..part.clone() }),
         });
-        Self { boundary: self.boundary.clone(), parts: edited.collect() }.payload()
+        Self { parts: edited.collect(), ..self.emptied() }.payload()
     }
 
-    /// Appends a part of another form, as it is.
+    /// Appends a part of the form that this one is made of, as it is.
     pub fn push(&mut self, part: Part) {
+        if self.renewed {
+            self.keep_apart(&part.content);
+        }
         self.parts.push(part);
     }
 
@@ -207,7 +212,9 @@ impl Form {
 
     /// Chooses another boundary when `content`, which did not come in this form, holds the present one.
     fn keep_apart(&mut self, content: &[u8]) {
-        let holds = |content: &[u8], boundary: &str| memmem::find(content, boundary.as_bytes()).is_some();
+        let holds = |content: &[u8], boundary: &str| {
+            memmem::find(content, format!("--{boundary}").as_bytes()).is_some()
+        };
         if !holds(content, &self.boundary) {
             return;
         }
@@ -216,6 +223,7 @@ impl Form {
             if !holds(content, &candidate) && !self.parts.iter().any(|part| holds(&part.content, &candidate))
             {
                 self.boundary = candidate;
+                self.renewed = true;
                 return;
             }
         }

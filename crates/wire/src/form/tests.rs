@@ -134,13 +134,20 @@ fn added_parts_cannot_break_the_form() {
     let mut form = parse(USUAL).unwrap();
     form.push_text("language", "de");
     form.push_text("evil\"\r\nX: y", "v");
-    form.push_text("prompt", "a\r\n--xyz--\r\nb haleway-form-0");
+    form.push_text("prompt", "a\r\n--xyz--\r\nb --haleway-form-0");
     let sent = form.payload().to_bytes();
     let again = Form::parse(&form.content_type(), &sent).unwrap();
     assert_eq!(again.parts().len(), 5);
-    assert_eq!(again.parts()[4].text(), Some("a\r\n--xyz--\r\nb haleway-form-0"));
+    assert_eq!(again.parts()[4].text(), Some("a\r\n--xyz--\r\nb --haleway-form-0"));
     assert_eq!(again.parts()[3].name, "evil%22%0D%0AX: y");
     assert_eq!(form.content_type(), "multipart/form-data; boundary=haleway-form-1");
+    // Also when what comes later was made for the boundary that is chosen.
+    let mut form = Form::new("xyz");
+    form.push_text("prompt", "--xyz");
+    let trap = parse("--xyz\r\nContent-Disposition: form-data; name=\"file\"; filename=\"a\"\r\n\r\n--haleway-form-0--\r\n--xyz--").unwrap();
+    form.push(trap.parts()[0].clone());
+    let again = Form::parse(&form.content_type(), &form.payload().to_bytes()).unwrap();
+    assert_eq!(names(&again), ["prompt", "file"]);
 }
 
 #[test]
