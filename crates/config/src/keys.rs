@@ -117,6 +117,7 @@ const TOP: &[Group] = &[
         "general_settings",
         "environment_variables",
         "include",
+        "credential_list",
         "haleway",
     ]),
     inert("guardrails are not part of this version", &["guardrails", "policies", "policy_attachments"]),
@@ -136,7 +137,7 @@ const TOP: &[Group] = &[
             "a2a_agents",
         ],
     ),
-    inert("give each deployment its own credentials", &["default_vertex_config", "credential_list"]),
+    inert("give each deployment its own credentials", &["default_vertex_config"]),
     inert(
         "there are no per-call budgets or hooks in this version",
         &["router_budget_config", "litellm_budget_config"],
@@ -171,6 +172,7 @@ const PARAMS: &[Group] = &[
         "additional_drop_params",
         "extra_headers",
         "extra_body",
+        "litellm_credential_name",
         "input_cost_per_token",
         "output_cost_per_token",
     ]),
@@ -187,7 +189,6 @@ const PARAMS: &[Group] = &[
             "default_api_key_rpm_limit",
         ],
     ),
-    inert("write the key at the deployment, or as os.environ/NAME", &["litellm_credential_name"]),
     inert("tags are compared as text in this version", &["tag_regex"]),
     inert(
         "cost is counted per token in this version",
@@ -484,6 +485,7 @@ const ROUTER: &[Group] = &[
 
 const LITELLM: &[Group] = &[
     works(&[
+        "enable_azure_ad_token_refresh",
         "drop_params",
         "num_retries",
         "request_timeout",

@@ -1,6 +1,7 @@
 //! From the tree to a [`Config`]: sections in the order in which they depend on each other, every finding on the
 //! way.
 
+mod credentials;
 pub(crate) mod field;
 mod general;
 mod haleway;
@@ -115,8 +116,21 @@ pub(crate) fn lower(
         params: names.default_params.and_then(|field| field.map()),
     };
     let probe = model::probe_environment(&env);
-    let layers =
-        Layers { global: &global, groups: &groups, health: &health, background, defaults, probe: &probe };
+    let named = credentials::Named::read(sections.top, report);
+    let machine_tokens = sections
+        .litellm
+        .and_then(|reader| reader.get("enable_azure_ad_token_refresh"))
+        .is_some_and(|field| field.truth());
+    let layers = Layers {
+        named: &named,
+        machine_tokens,
+        global: &global,
+        groups: &groups,
+        health: &health,
+        background,
+        defaults,
+        probe: &probe,
+    };
     let mut ids = identity::Ids::default();
     let models: Vec<Model> = parts.iter().map(|parts| layers.model(parts, &mut ids, report)).collect();
 
@@ -225,6 +239,9 @@ fn fleet(health: &health::General<'_>, redis: bool, env: &Environment<'_>, globa
 
 /// What every deployment's values are put together from.
 struct Layers<'l> {
+    /// `litellm_settings.enable_azure_ad_token_refresh`: the machine may be asked for a token.
+    machine_tokens: bool,
+    named: &'l credentials::Named<'l>,
     global: &'l Draft,
     groups: &'l BTreeMap<&'l str, Draft>,
     health: &'l health::General<'l>,
@@ -236,7 +253,11 @@ struct Layers<'l> {
 impl Layers<'_> {
     fn model(&self, parts: &Parts<'_>, ids: &mut identity::Ids, report: &Report) -> Model {
         let name = parts.name.text().unwrap_or_default();
-        let params = model::params(parts.params, self.defaults);
+        let mut params = model::params(parts.params, self.defaults);
+        self.named.fill(parts.params, &mut params);
+        if self.machine_tokens {
+            params.rest.entry("enable_azure_ad_token_refresh").or_insert(true.into());
+        }
         let info = model::info(parts.info, self.probe);
         let mut draft = self.groups.get(name.as_str()).unwrap_or(self.global).clone();
         let listed = self.health.groups.as_ref().map(|groups| groups.contains(&name));

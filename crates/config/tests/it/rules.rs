@@ -363,3 +363,22 @@ fn a_mode_that_is_none_is_said_with_its_cure() {
     assert!(finding.hint.unwrap().contains("`embedding`"));
     assert!(Table::text(text("embedding")).load().diagnostics.is_empty());
 }
+
+#[test]
+fn named_credentials_stand_in_for_what_a_deployment_does_not_set() {
+    let of = |name: &str| {
+        Table::text(format!(
+            "credential_list:\n- credential_name: eu_azure\n  credential_values: {{api_key: k-canary-1, api_base: \"http://eu.local/v1\", organization: o}}\n  credential_info: {{description: x}}\n\
+             model_list:\n- model_name: g\n  litellm_params: {{model: openai/m, api_base: \"http://own.local/v1\", litellm_credential_name: {name}}}\n"
+        ))
+        .var("OPENAI_API_KEY", "k")
+    };
+    let table = of("eu_azure");
+    let params = &table.config().models[0].params;
+    assert_eq!(params.api_base.as_deref(), Some("http://own.local/v1"), "its own values come first");
+    assert_eq!(params.organization.as_deref(), Some("o"));
+    assert!(params.api_key.is_some() && !format!("{params:?}").contains("canary"));
+    let finding = of("eu_azur").found("bad-value").remove(0);
+    assert_eq!((finding.code, finding.severity), ("bad-value", Severity::Error));
+    assert!(finding.hint.unwrap().contains("eu_azure"));
+}

@@ -1,6 +1,7 @@
 //! The gateway's own routes: every deployment's verdict with its evidence, why a group is as it is, and an operator's
 //! hand on a deployment.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,18 +12,41 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use haleway_health::{Operator, Timestamp};
 use serde::Deserialize;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{Asked, Detail, PageError, Shared};
+use crate::deployment::Deployment;
 use crate::error::ApiError;
 use crate::gateway::Gateway;
 use crate::prober::{self, OnDemand};
 
 /// `GET /haleway/deployments`
 pub(super) async fn deployments(State(gateway): Shared, headers: HeaderMap) -> Result<Response, PageError> {
-    gateway.live.load().keys.admit(&headers)?;
+    let live = gateway.live.load_full();
+    live.keys.admit(&headers)?;
     let now = gateway.clock.now();
-    Ok(Json(json!({"deployments": gateway.hub.details(now)})).into_response())
+    let mut answer = json!({"deployments": gateway.hub.details(now)});
+    let fetched: HashMap<&str, Value> =
+        live.each().filter_map(|deployment| Some((&**deployment.id(), credential(deployment)?))).collect();
+    let rows = answer.get_mut("deployments").and_then(Value::as_array_mut);
+    for row in rows.into_iter().flatten().filter_map(Value::as_object_mut) {
+        let state = row.get("id").and_then(Value::as_str).and_then(|id| fetched.get(id));
+        if let Some(state) = state.cloned() {
+            row.insert("credential".to_owned(), state);
+        }
+    }
+    Ok(Json(answer).into_response())
+}
+
+/// How the credential of a deployment stands, when it is fetched.
+fn credential(deployment: &Deployment) -> Option<Value> {
+    let state = deployment.credential.as_ref()?.state();
+    Some(json!({
+        "kind": state.kind,
+        "available": state.available,
+        "expires_in_seconds": state.expires_in.map(|left| left.as_secs()),
+        "error": state.error.as_deref(),
+    }))
 }
 
 #[derive(Debug, Deserialize)]
@@ -59,6 +83,7 @@ pub(super) async fn explain(
                 "only_by_rule_of_group": entry.spared(),
                 "weight": detail.weight,
                 "cause": detail.cause,
+                "credential": live.deployment(slot).and_then(|deployment| credential(deployment)),
                 "until": detail.until,
                 "explanation": detail.explanation,
             }))
@@ -132,7 +157,7 @@ pub(super) async fn command(
     Ok(Json(json!({"deployment": gateway.hub.detail(deployment.slot, now)})).into_response())
 }
 
-async fn probe(gateway: &Arc<Gateway>, deployment: &Arc<crate::deployment::Deployment>) -> Response {
+async fn probe(gateway: &Arc<Gateway>, deployment: &Arc<Deployment>) -> Response {
     let ended = prober::probe_now(gateway, deployment).await;
     let word = match &ended {
         OnDemand::Probed => "probed",

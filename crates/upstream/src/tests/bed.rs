@@ -10,7 +10,7 @@ use haleway_mockllm::{Behaviour, Mock, Script};
 use http::Request;
 use tokio::time::Instant;
 
-struct MemDial(MemNet);
+pub(crate) struct MemDial(pub(crate) MemNet);
 
 impl Dial for MemDial {
     fn dial(&self, host: &str, port: u16) -> Dialling {

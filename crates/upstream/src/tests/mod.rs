@@ -3,6 +3,7 @@
 mod bed;
 mod bodies;
 mod connections;
+mod credentials;
 mod deadlines;
 mod isolation;
 mod sockets;
