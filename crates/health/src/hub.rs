@@ -13,8 +13,8 @@ use parking_lot::Mutex;
 
 use crate::inflight::InFlight;
 use crate::planner::{ProbeEnd, ProbeJob, ProbeLimits};
-use crate::registry::{Counters, Detail, Drained, Due, Export, Registry};
-use crate::{Generation, GroupSpec, Operator, Outcome, Slot, Snapshot, Spec, Timestamp, TrialLease};
+use crate::registry::{Bulletin, Counters, Detail, Drained, Due, Export, Peer, Registry, Saved};
+use crate::{Class, Generation, GroupSpec, Operator, Outcome, Slot, Snapshot, Spec, Timestamp, TrialLease};
 
 /// The health of everything this process may call.
 #[derive(Debug)]
@@ -155,6 +155,53 @@ impl Hub {
     /// Everything learnt, for a restart.
     pub fn export(&self, now: Timestamp) -> Export {
         self.locked(now, |registry| registry.export(now))
+    }
+
+    /// Makes this process part of a fleet, under the name `pod`: what happens here is told to others from now on.
+    pub fn join_fleet(&self, now: Timestamp, pod: &Arc<str>) {
+        self.locked(now, |registry| registry.join_fleet(pod));
+    }
+
+    /// What is to be told to the fleet since the last call.
+    pub fn bulletins(&self, now: Timestamp) -> Vec<Bulletin> {
+        self.locked(now, |registry| registry.bulletins(now))
+    }
+
+    /// What is known of `slot`, as it is told to the fleet. `None` when nothing is, or when it is this process's own
+    /// view that the fleet does not share.
+    pub fn shared(&self, slot: Slot) -> Option<Saved> {
+        self.registry.lock().shared(slot)
+    }
+
+    /// Takes in what another process of the fleet knows. Answers which deployment it was about; `None` for one that
+    /// is not configured here, or differently.
+    pub fn adopt(&self, now: Timestamp, peer: &Peer<'_>) -> Option<Slot> {
+        self.locked(now, |registry| registry.adopt(now, peer))
+    }
+
+    /// Another process saw `slot` fail with `class`.
+    pub fn seen_failing_elsewhere(&self, now: Timestamp, slot: Slot, class: Class) {
+        self.locked(now, |registry| registry.seen_failing_elsewhere(now, slot, class));
+    }
+
+    /// Enough of the fleet saw what this process saw: its view of `slot` is the fleet's.
+    pub fn witnessed(&self, now: Timestamp, slot: Slot) {
+        self.locked(now, |registry| registry.witnessed(now, slot));
+    }
+
+    /// Deployments whose trial a caller's request could make here, if the fleet let it.
+    pub fn trials_wanted(&self, now: Timestamp) -> Vec<Slot> {
+        self.locked(now, |registry| registry.trials_wanted(now))
+    }
+
+    /// Lets one caller's request make the trial of `slot`, until `until`.
+    pub fn license_trial(&self, now: Timestamp, slot: Slot, until: Timestamp) {
+        self.locked(now, |registry| registry.license_trial(now, slot, until));
+    }
+
+    /// Says whether trials by callers' requests need a licence of the fleet: not while the fleet cannot be reached.
+    pub fn trials_need_licence(&self, now: Timestamp, need: bool) {
+        self.locked(now, |registry| registry.trials_need_licence(now, need));
     }
 
     /// Takes in what an earlier process learnt; answers how many deployments it fitted.

@@ -401,6 +401,13 @@ impl Planner {
         }
     }
 
+    /// Notes that another process sent a probe at `sent_at`: it spaces the next one like an own.
+    pub(crate) fn probed_elsewhere(&mut self, slot: Slot, sent_at: Timestamp) {
+        if let Some(plan) = self.plans.get_mut(slot.0 as usize) {
+            plan.started = plan.started.max(Some(sent_at));
+        }
+    }
+
     /// Lets the spacing while out grow after a failed probe, or fall back after a passed one.
     pub(crate) fn paced(&mut self, slot: Slot, passed: bool, out: bool) {
         let Some(plan) = self.plans.get_mut(slot.0 as usize) else { return };

@@ -31,6 +31,18 @@ impl Timestamp {
         Duration::from_millis(self.0.saturating_sub(earlier.0))
     }
 
+    /// The same moment on a clock that shows `millis` more. Zero, which stands for unset, and [`Self::MAX`] stay.
+    #[must_use]
+    pub const fn shifted(self, millis: i64) -> Self {
+        match self.0 {
+            0 | u64::MAX => self,
+            at => {
+                let moved = at.saturating_add_signed(millis);
+                Self(if moved == 0 { 1 } else { moved })
+            }
+        }
+    }
+
     /// Time left until `later`; zero when `later` has passed.
     pub const fn until(self, later: Self) -> Duration {
         later.since(self)

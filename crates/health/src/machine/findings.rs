@@ -89,7 +89,7 @@ impl Machine {
 
     /// When the youngest evidence was sent; `None` before the first.
     pub fn sent_at(&self) -> Option<Timestamp> {
-        self.latest.map(|latest| latest.sent_at).or(self.known_sent_at)
+        self.latest.map(|latest| latest.sent_at).max(self.known_sent_at)
     }
 
     /// The youngest evidence.
@@ -100,6 +100,11 @@ impl Machine {
     /// The youngest evidence of a probe.
     pub const fn last_probe(&self) -> Option<&Observation> {
         self.last_probe.as_ref()
+    }
+
+    /// Until when a stated or assumed wait holds traffic off; zero before the first.
+    pub(crate) const fn hold_until(&self) -> Timestamp {
+        self.hold_until
     }
 
     /// The trial that is out.

@@ -13,6 +13,7 @@ mod findings;
 mod isolation;
 mod litellm;
 mod load;
+mod peer;
 mod saved;
 mod trial;
 mod window;
@@ -105,7 +106,7 @@ pub struct Machine {
     latest: Option<Observation>,
     /// Until when evidence supports the state, less `stale_after`.
     supported: Timestamp,
-    /// Age of the evidence that a restart did not keep.
+    /// Age of the youngest evidence that an earlier process or another one of the fleet had.
     known_sent_at: Option<Timestamp>,
     last_probe: Option<Observation>,
     tally: Option<Box<Tally>>,

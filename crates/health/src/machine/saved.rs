@@ -1,6 +1,7 @@
 //! What survives a restart: an isolation never ends because the process did.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::{By, Machine};
 use crate::transition::Passage;
@@ -43,6 +44,74 @@ impl SavedMachine {
     pub const fn state(&self) -> State {
         self.state
     }
+
+    /// Since when it was in this state.
+    pub const fn since(&self) -> Timestamp {
+        self.since
+    }
+
+    /// When the youngest evidence was sent.
+    pub const fn sent_at(&self) -> Option<Timestamp> {
+        self.sent_at
+    }
+
+    pub(super) const fn cause_of_state(&self) -> Cause {
+        self.cause
+    }
+
+    pub(super) const fn scope(&self) -> Scope {
+        self.scope
+    }
+
+    pub(super) const fn source(&self) -> Option<Source> {
+        self.source
+    }
+
+    pub(super) const fn end(&self) -> Timestamp {
+        self.until
+    }
+
+    pub(super) const fn stated(&self) -> bool {
+        self.stated
+    }
+
+    pub(super) const fn supported(&self) -> Timestamp {
+        self.supported
+    }
+
+    pub(super) const fn hold(&self) -> (Timestamp, Duration) {
+        (self.hold_until, Duration::from_millis(self.hold_ms))
+    }
+
+    pub(super) const fn probe_run(&self) -> u32 {
+        self.probe_run
+    }
+
+    pub(super) const fn step(&self) -> u8 {
+        self.step
+    }
+
+    pub(super) fn note(&self) -> Option<&str> {
+        self.note.as_deref()
+    }
+
+    /// The same on a clock that shows `millis` more: between the clock of a process and the one of a store that
+    /// several processes share. What is unset or has no end stays so.
+    #[must_use]
+    pub fn shifted(&self, millis: i64) -> Self {
+        let at = |at: Timestamp| at.shifted(millis);
+        Self {
+            since: at(self.since),
+            until: at(self.until),
+            failed_at: at(self.failed_at),
+            hold_until: at(self.hold_until),
+            next_trial: at(self.next_trial),
+            sent_at: self.sent_at.map(at),
+            supported: at(self.supported),
+            history: self.history.iter().map(|line| Passage { at: at(line.at), ..*line }).collect(),
+            ..self.clone()
+        }
+    }
 }
 
 impl Machine {
@@ -79,6 +148,19 @@ impl Machine {
         }
     }
 
+    /// Takes the counts that a decision of the fleet carries.
+    pub(super) fn take_counts(&mut self, saved: &SavedMachine) {
+        self.stated = saved.stated;
+        self.by = saved.by;
+        self.origin = saved.origin;
+        self.step = saved.step.min(super::isolation::last_step(&self.params.isolation));
+        self.retests = saved.retests;
+        self.probe_run = saved.probe_run;
+        self.probe_depth = saved.probe_depth;
+        self.sightings = saved.sightings;
+        self.next_trial = saved.next_trial;
+    }
+
     /// A machine that goes on where `saved` stopped, with the numbers of the present configuration.
     pub fn restore(params: impl Into<Arc<Params>>, seed: u64, now: Timestamp, saved: &SavedMachine) -> Self {
         let mut machine = Self::new(params, seed, now);
@@ -101,7 +183,7 @@ impl Machine {
         machine.failed_at = saved.failed_at;
         machine.sightings = saved.sightings;
         machine.hold_until = saved.hold_until;
-        machine.hold_length = std::time::Duration::from_millis(saved.hold_ms);
+        machine.hold_length = Duration::from_millis(saved.hold_ms);
         if saved.hold_until > now {
             machine.hold_due = saved.hold_until;
         }

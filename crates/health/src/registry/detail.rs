@@ -172,7 +172,7 @@ impl Registry {
             cause: findings.cause.as_str(),
             scope: findings.scope.as_str(),
             source: findings.source.map(crate::Source::as_str),
-            observer: "local".to_owned(),
+            observer: self.observer(seat).to_owned(),
             age_seconds: sent_at.map(|sent| sent.until(now).as_secs_f64()),
             sent_at: sent_at.map(rfc3339),
             weight,
@@ -190,7 +190,7 @@ impl Registry {
         let detail = EvidenceDetail {
             rank: entry.rank.as_str(),
             spared: entry.spared(),
-            local_only: seat.local_only,
+            local_only: seat.local_only || seat.share.is_private(),
             credential_in_doubt: seat.in_doubt,
             skip_reason: seat.spec.skip_reason,
             in_flight: seat.cell.in_flight(),

@@ -13,6 +13,7 @@ mod publish;
 mod reload;
 mod scopes;
 mod seat;
+mod share;
 mod tick;
 
 #[cfg(test)]
@@ -27,6 +28,7 @@ pub use detail::{Detail, EvidenceDetail, ObservationDetail, TransitionDetail};
 pub use events::{Drained, Event, EventKind};
 pub use persist::{Export, Saved};
 pub use probing::Due;
+pub use share::{Bulletin, News, Peer};
 
 use crate::domains::{DomainIx, Tree};
 use crate::inflight::Board;
@@ -86,6 +88,7 @@ pub struct Registry {
     view: Snapshot,
     /// Whether `view` differs from what was published last.
     changed: bool,
+    fleet: share::Outbox,
 }
 
 impl Registry {
@@ -124,6 +127,7 @@ impl Registry {
                 groups: Pages::empty(),
             },
             changed: true,
+            fleet: share::Outbox::default(),
         };
         registry.rebuild(specs, groups, now);
         registry
@@ -246,10 +250,12 @@ impl Registry {
     pub fn claim_trial(&mut self, now: Timestamp, slot: Slot, owner: u64) -> Option<TrialLease> {
         self.settle(now, slot);
         let seat = self.seat(slot)?;
-        if seat.in_doubt || !self.tree.trial_free(slot, now) {
+        let licensed = owner == PROBER || self.trial_licensed(seat, now);
+        if seat.in_doubt || !licensed || !self.tree.trial_free(slot, now) {
             return None;
         }
         let seat = self.seat_mut(slot)?;
+        seat.share.spend_licence();
         let lease = seat.machine.grant_trial(now, owner)?;
         seat.trial = Some(lease.clone());
         self.tree.trial_began(slot, lease.deadline, now);
@@ -272,6 +278,7 @@ impl Registry {
         if let Some(transition) = seat.machine.operator(now, command, until, reason) {
             self.moved(now, slot, transition);
         }
+        self.announce(slot, News::Decision);
         self.touch(slot, now);
     }
 
@@ -318,11 +325,12 @@ impl Registry {
         if transition.to != State::Trial {
             seat.trial = None;
         }
-        let local_only = seat.local_only;
+        let local_only = seat.local_only || seat.share.is_private();
         let (id, group, mode) = (Arc::clone(&seat.spec.id), Arc::clone(&seat.spec.group), seat.spec.mode);
         if out {
             *self.counters.isolations.entry(transition.cause.as_str()).or_default() += 1;
         }
+        self.announce_move(slot, &transition);
         self.ring.push(now, EventKind::Moved { slot, id, group, mode, transition, local_only });
         let need = self.need(slot, now);
         self.planner.wake(slot, need, now);

@@ -121,6 +121,7 @@ impl Registry {
         match end {
             ProbeEnd::Verdict(outcome) => {
                 self.report(now, slot, outcome);
+                self.announce_probe(slot, outcome);
                 let passed = matches!(outcome.class.effect(), Effect::Ok | Effect::Alive);
                 let failed = matches!(outcome.class.effect(), Effect::Hard | Effect::Config | Effect::Budget);
                 if passed || failed {

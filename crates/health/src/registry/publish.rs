@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::events::EventKind;
-use super::{GRACE_FOR_PROBER, Registry};
+use super::{GRACE_FOR_PROBER, News, Registry};
 use crate::inflight::Board;
 use crate::pages::Pages;
 use crate::panic::compose;
@@ -30,6 +30,7 @@ impl Registry {
     pub(super) fn touch(&mut self, slot: Slot, now: Timestamp) {
         let Some(seat) = self.seats.get_mut(slot.0 as usize).and_then(Option::as_mut) else { return };
         let standing = seat.machine.standing(now);
+        let held_longer = seat.share.holds(seat.machine.hold_until(), now);
         let seen = seat.seen(&standing);
         if seen == seat.seen {
             self.refresh_entry(slot, &standing, now);
@@ -40,6 +41,9 @@ impl Registry {
             self.refresh_group(group, now);
         }
         self.schedule(slot, &standing, now);
+        if held_longer {
+            self.announce(slot, News::Evidence);
+        }
     }
 
     /// Rewrites the entry of `slot`, keeping what its group decided.
@@ -77,15 +81,21 @@ impl Registry {
         let flags = Flags {
             trial_open: self.open_to_traffic(slot, standing, now),
             fast: seat.machine.fast_path(),
-            local_only: seat.local_only,
+            local_only: seat.local_only || seat.share.is_private(),
             spared,
         };
         Entry::new(weight, standing.generation, tier, rank, flags)
     }
 
-    /// Whether a caller's request may decide the trial of `slot`: nothing else does. A probed deployment
-    /// leaves its trial to the probe, but not for long, since the prober may be away.
+    /// Whether a caller's request may decide the trial of `slot`.
     fn open_to_traffic(&self, slot: Slot, standing: &Standing, now: Timestamp) -> bool {
+        self.could_try(slot, standing, now)
+            && self.seat(slot).is_some_and(|seat| self.trial_licensed(seat, now))
+    }
+
+    /// The same but for the fleet's licence: nothing else decides it. A probed deployment leaves its trial to the
+    /// probe, but not for long, since the prober may be away.
+    pub(super) fn could_try(&self, slot: Slot, standing: &Standing, now: Timestamp) -> bool {
         let Some(seat) = self.seat(slot) else { return false };
         standing.trial_open
             && !seat.in_doubt

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::inflight::Cell;
 use crate::panic::Member;
+use crate::registry::share::Share;
 use crate::snapshot::Rank;
 use crate::{
     GroupFacts, GroupIx, GroupSpec, Machine, Slot, Spec, Standing, State, Tier, Timestamp, TrialLease,
@@ -25,6 +26,8 @@ pub(crate) struct Seat {
     pub(crate) local_only: bool,
     /// Its credential is in doubt.
     pub(crate) in_doubt: bool,
+    /// What the fleet knows of it.
+    pub(crate) share: Share,
     /// The trial that is out.
     pub(crate) trial: Option<TrialLease>,
     /// What was last composed into the snapshot.
@@ -57,6 +60,7 @@ impl Seat {
             deadline: None,
             local_only: false,
             in_doubt: false,
+            share: Share::default(),
             trial: None,
             seen: Seen::NOTHING,
             price_day: 0,

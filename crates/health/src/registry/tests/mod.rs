@@ -1,6 +1,7 @@
 //! Scenarios over whole groups and fault domains, on a clock that the test turns.
 
 mod domains;
+mod fleet;
 mod groups;
 mod litellm;
 mod probes;

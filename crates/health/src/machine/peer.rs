@@ -1,0 +1,78 @@
+//! What other processes of the fleet know of the same deployment, taken over.
+//!
+//! A decision of the fleet replaces the state here; evidence adds to what is known here. Neither makes anything look
+//! younger than it is: ages only follow the youngest evidence that really was sent, and no wait that runs becomes
+//! shorter. Windows and runs of traffic stay local, because they count requests that only this process saw.
+
+use std::time::Duration;
+
+use super::{Machine, SavedMachine};
+use crate::{Cause, Class, Source, State, Timestamp, Transition};
+
+impl Machine {
+    /// Takes over the state that the fleet decided on, and the evidence with it. Stale evidence for a state that
+    /// needs young evidence decides nothing.
+    pub fn adopt(&mut self, now: Timestamp, saved: &SavedMachine) -> Option<Transition> {
+        let needs_support = matches!(saved.state(), State::Healthy | State::Suspect);
+        if needs_support && saved.supported() + self.params.stale_after <= now {
+            self.hear(now, saved);
+            return None;
+        }
+        if saved.state() == self.state {
+            self.hear(now, saved);
+            self.since = saved.since().min(now);
+            return None;
+        }
+        let moved = self.enter(now, saved);
+        self.hear(now, saved);
+        Some(moved)
+    }
+
+    /// Takes in another process's evidence, and leaves the decision alone.
+    pub fn hear(&mut self, now: Timestamp, saved: &SavedMachine) {
+        let sent_at = saved.sent_at().map(|sent| sent.min(now));
+        self.known_sent_at = self.known_sent_at.max(sent_at);
+        self.supported = self.supported.max(saved.supported().min(now));
+        let (hold_until, hold_length) = saved.hold();
+        if hold_until > self.hold_until && hold_until > now {
+            self.hold_until_at_least(now, hold_until);
+            self.hold_length = hold_length.max(Duration::from_millis(1));
+        }
+        if saved.state() != self.state {
+            return;
+        }
+        self.probe_run = saved.probe_run();
+        self.step = saved.step().min(super::isolation::last_step(&self.params.isolation));
+        let out = matches!(self.state, State::Isolated | State::ConfigFault | State::Budget);
+        if out && saved.end() > self.until {
+            self.until = saved.end();
+            self.stated |= saved.stated();
+        }
+    }
+
+    /// Another process saw it fail. That is a reason to look, not a verdict: in rotation it becomes suspect.
+    pub fn doubted(&mut self, now: Timestamp, class: Class) -> Option<Transition> {
+        let moved = self.suspect(now, Cause::Class(class), None)?;
+        self.source = Some(Source::Peer);
+        self.supported = now;
+        Some(Transition { source: self.source, ..moved })
+    }
+
+    fn enter(&mut self, now: Timestamp, saved: &SavedMachine) -> Transition {
+        self.forget_runs();
+        self.window.clear();
+        self.wedged = false;
+        self.take_counts(saved);
+        self.decay_at = now + self.params.isolation.decay_every;
+        self.fed = saved.state() == State::Ramping;
+        self.until = saved.end();
+        let mut moved = self.go(now, saved.state(), saved.cause_of_state(), saved.scope(), None);
+        self.since = saved.since().min(now);
+        self.source = saved.source().map(|_| Source::Peer);
+        if saved.state().by_operator() {
+            self.note = saved.note().map(std::sync::Arc::from);
+        }
+        moved.source = self.source;
+        moved
+    }
+}
