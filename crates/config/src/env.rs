@@ -36,10 +36,17 @@ variables! {
     LITELLM_MASTER_KEY = true "The master key when general_settings.master_key is not set.";
     REQUEST_TIMEOUT = true "Seconds for a call where no key says otherwise. Default: 6000.";
     JSON_LOGS = true "Logs as JSON lines.";
-    REDIS_URL = true "Counts as Redis being configured.";
-    REDIS_HOST = true "Counts as Redis being configured.";
-    REDIS_CLUSTER_NODES = true "Counts as Redis being configured.";
-    REDIS_SENTINEL_NODES = true "Counts as Redis being configured.";
+    REDIS_URL = true "The Redis that processes share, where the file asks for sharing and names none: redis://user:password@host:6379/0, rediss:// for TLS.";
+    REDIS_HOST = true "Its host.";
+    REDIS_PORT = true "Its port. Default: 6379.";
+    REDIS_USERNAME = true "Its ACL user.";
+    REDIS_PASSWORD = true "Its password, also of a Redis that the file names without one.";
+    REDIS_DB = true "Number of its database. Default: 0.";
+    REDIS_SSL = true "TLS to it.";
+    REDIS_CLUSTER_NODES = true "Nodes of a Redis Cluster as JSON: [{\"host\": \"a\", \"port\": 6379}].";
+    REDIS_SENTINEL_NODES = true "Sentinels as JSON: [[\"a\", 26379]].";
+    REDIS_SERVICE_NAME = true "What the sentinels call the primary. Default: mymaster.";
+    REDIS_SENTINEL_PASSWORD = true "Password of the sentinels.";
     CONFIG_FILE_PATH = true "The configuration when the command line names none.";
     HOST = true "Address to listen on. Default: 0.0.0.0.";
     PORT = true "Port to listen on. Default: 4000.";
@@ -107,7 +114,7 @@ impl<'a> Environment<'a> {
         }
     }
 
-    fn unreadable(&self, variable: Variable, expected: &str) {
+    pub(crate) fn unreadable(&self, variable: Variable, expected: &str) {
         let message =
             format!("the environment variable {} is not {expected}; the default holds", variable.name);
         self.report.add(Finding::placeless(Severity::Warning, codes::ENV_VALUE, message).hint(variable.doc));

@@ -433,21 +433,16 @@ const ROUTER: &[Group] = &[
         "health_check_ignore_transient_errors",
         "background_health_check_model_groups",
     ]),
-    inert(
-        "state is kept per process in this version; Redis is not used yet",
-        &[
-            "redis_host",
-            "redis_url",
-            "redis_port",
-            "redis_password",
-            "redis_db",
-            "redis_username",
-            "redis_startup_nodes",
-            "cache_kwargs",
-            "cache_responses",
-            "cache_config",
-        ],
-    ),
+    works(&[
+        "redis_host",
+        "redis_url",
+        "redis_port",
+        "redis_password",
+        "redis_db",
+        "redis_username",
+        "redis_startup_nodes",
+    ]),
+    inert("answers are not cached in this version", &["cache_kwargs", "cache_responses", "cache_config"]),
     inert(
         "priorities between groups are not part of this version",
         &["routing_groups", "default_priority", "polling_interval"],
@@ -496,10 +491,8 @@ const LITELLM: &[Group] = &[
         "json_logs",
         "set_verbose",
     ]),
-    inert(
-        "answers are not cached in this version; its Redis counts as configured",
-        &["cache", "cache_params"],
-    ),
+    // Answers are not cached; the Redis of the cache is the one that processes share.
+    works(&["cache", "cache_params"]),
     inert("LiteLLM ignores it here too; write it under router_settings", &["allowed_fails"]),
     inert(
         "there are no callbacks in this version; metrics are at /metrics",
@@ -603,10 +596,7 @@ const GENERAL: &[Group] = &[
         "allow_public_health_readiness_details",
         "model_list_healthy_only",
     ]),
-    inert(
-        "state is kept per process in this version; it counts as Redis being configured",
-        &["coordination_redis"],
-    ),
+    works(&["coordination_redis"]),
     health(&[
         "background_health_checks",
         "health_check_interval",

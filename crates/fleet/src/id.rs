@@ -25,6 +25,12 @@ impl fmt::Display for PodId {
     }
 }
 
+/// Which of `count` equal shares of all deployments one belongs to: the same in every process. For processes that
+/// share no store.
+pub fn share_of(deployment: &str, count: u32) -> u32 {
+    (hash(deployment, 0) % u64::from(count.max(1))) as u32
+}
+
 /// One step of splitmix64 (public domain).
 pub(crate) const fn mix(state: u64) -> u64 {
     let mut z = state.wrapping_add(0x9e37_79b9_7f4a_7c15);

@@ -17,6 +17,7 @@ mod id;
 mod local;
 mod permit;
 pub mod pod;
+pub mod redis;
 
 use std::future::Future;
 use std::sync::Arc;
@@ -24,7 +25,7 @@ use std::time::Duration;
 
 use haleway_health::Timestamp;
 
-pub use id::PodId;
+pub use id::{PodId, share_of};
 pub use local::LocalFleet;
 pub use permit::{Grant, Permit, TooLate, USE_WITHIN};
 
@@ -73,6 +74,8 @@ pub trait Fleet {
 pub enum FleetHandle {
     /// This process alone.
     Local(Arc<LocalFleet>),
+    /// Several processes that share a Redis.
+    Redis(Arc<redis::RedisFleet>),
 }
 
 impl FleetHandle {
@@ -85,6 +88,7 @@ impl FleetHandle {
     pub fn retain(&self, keep: impl Fn(&str) -> bool) {
         match self {
             Self::Local(fleet) => fleet.retain(keep),
+            Self::Redis(fleet) => fleet.retain(keep),
         }
     }
 }
@@ -93,12 +97,14 @@ impl Fleet for FleetHandle {
     async fn claim(&self, now: Timestamp, ask: &Ask<'_>) -> Claim {
         match self {
             Self::Local(fleet) => fleet.claim(now, ask).await,
+            Self::Redis(fleet) => fleet.claim(now, ask).await,
         }
     }
 
     async fn commit(&self, now: Timestamp, grant: &Grant) -> Result<(), Stale> {
         match self {
             Self::Local(fleet) => fleet.commit(now, grant).await,
+            Self::Redis(fleet) => fleet.commit(now, grant).await,
         }
     }
 }

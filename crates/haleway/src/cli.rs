@@ -4,6 +4,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
+use haleway_config::FleetRole;
 
 const ANYWHERE: &str = "0.0.0.0";
 const PORT: u16 = 4000;
@@ -17,6 +18,11 @@ fn host(text: &str) -> Result<String, std::convert::Infallible> {
 /// A port; an empty one is none.
 fn port(text: &str) -> Result<u16, std::num::ParseIntError> {
     if text.is_empty() { Ok(PORT) } else { text.parse() }
+}
+
+/// A role by its name.
+fn role(text: &str) -> Result<FleetRole, String> {
+    FleetRole::named(text).ok_or_else(|| format!("{text:?} is no role: all, gateway or prober"))
 }
 
 /// The command line.
@@ -54,6 +60,10 @@ pub(crate) struct ServeArgs {
     /// Port to listen on.
     #[arg(long, env = "PORT", default_value_t = PORT, value_parser = port)]
     pub(crate) port: u16,
+    /// What this process is for in a fleet: `all` serves and probes, `gateway` only serves, `prober` only probes.
+    /// Overrides `haleway.fleet.role`.
+    #[arg(long, value_parser = role)]
+    pub(crate) role: Option<FleetRole>,
     /// Refuse to start on warnings too.
     #[arg(long)]
     pub(crate) strict: bool,

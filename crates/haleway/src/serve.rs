@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, bail};
-use haleway_config::{Config, Options, Severity, Source, load, render};
+use haleway_config::{Config, FleetRole, Options, Severity, Source, load, render};
 use haleway_server::serve::{Limits, bind, serve};
 use haleway_server::{Clock, Gateway, Parts, Routes};
 use haleway_telemetry::{LogFormat, LogSources, init_logging};
@@ -23,7 +23,10 @@ use crate::source::System;
 /// Serves until a signal.
 pub(crate) fn run(args: &ServeArgs) -> anyhow::Result<()> {
     let Some(file) = &args.config else { bail!("name a configuration with --config FILE") };
-    let config = load_or_refuse(file, args.strict)?;
+    let mut config = load_or_refuse(file, args.strict)?;
+    if let Some(role) = args.role {
+        config.haleway.fleet.role = role;
+    }
     if args.validate_config {
         return Ok(());
     }
@@ -107,7 +110,11 @@ pub(crate) fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {
 /// A gateway over the real network.
 pub(crate) fn gateway(config: Config) -> anyhow::Result<Arc<Gateway>> {
     let network = Network::system().context("TLS cannot be set up")?;
-    let parts = Parts { network, clock: Clock::start(), seed: fastrand::u64(..) };
+    let (clock, seed) = (Clock::start_with_boot_clock(), fastrand::u64(..));
+    let host = System.var("HOSTNAME").or_else(|| std::fs::read_to_string("/etc/hostname").ok());
+    let host = host.as_deref().map(str::trim).filter(|name| !name.is_empty());
+    let fleet = haleway_server::fleet::handle(&config, clock, seed, host);
+    let parts = Parts { network, clock, seed, fleet };
     Ok(Gateway::new(config, &System, parts)?)
 }
 
@@ -123,11 +130,14 @@ pub(crate) async fn run_gateway(
         Some(addr) => Some(Admin::start(gateway, addr)?),
         None => None,
     };
+    gateway.warm().await;
     gateway.spawn();
     let routes = Routes::all(gateway);
+    let serves = gateway.live.load().config.haleway.fleet.role != FleetRole::Prober;
     let handler = move |request| {
         let routes = routes.clone();
-        async move { routes.answer(request).await }
+        // Who only probes answers for its health and nothing else.
+        async move { if serves { routes.answer(request).await } else { routes.answer_page(request).await } }
     };
     let serving = gateway.tasks.spawn(serve(listener, handler, Limits::default(), stop_listening.clone()));
     tracing::info!(%addr, "listening");

@@ -13,7 +13,7 @@ use parking_lot::Mutex;
 
 use crate::inflight::InFlight;
 use crate::planner::{ProbeEnd, ProbeJob, ProbeLimits};
-use crate::registry::{Bulletin, Counters, Detail, Drained, Due, Export, Peer, Registry, Saved};
+use crate::registry::{Bulletin, Counters, Detail, Drained, Due, Export, News, Peer, Registry, Saved};
 use crate::{Class, Generation, GroupSpec, Operator, Outcome, Slot, Snapshot, Spec, Timestamp, TrialLease};
 
 /// The health of everything this process may call.
@@ -165,6 +165,11 @@ impl Hub {
     /// What is to be told to the fleet since the last call.
     pub fn bulletins(&self, now: Timestamp) -> Vec<Bulletin> {
         self.locked(now, |registry| registry.bulletins(now))
+    }
+
+    /// Puts `news` of `slot` back on the list of what is to be told: it could not be delivered.
+    pub fn retell(&self, slot: Slot, news: News) {
+        self.registry.lock().retell(slot, news);
     }
 
     /// What is known of `slot`, as it is told to the fleet. `None` when nothing is, or when it is this process's own

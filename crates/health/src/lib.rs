@@ -35,8 +35,8 @@ pub use params::{
 };
 pub use planner::{ProbeEnd, ProbeJob, ProbeLimits, ProbeReason};
 pub use registry::{
-    Bulletin, Counters, Detail, Drained, Due, Event, EventKind, EvidenceDetail, Export, News, ObservationDetail,
-    Peer, Registry, Saved, TransitionDetail,
+    Bulletin, Counters, Detail, Drained, Due, Event, EventKind, EvidenceDetail, Export, News,
+    ObservationDetail, Peer, Registry, Saved, TransitionDetail,
 };
 pub use snapshot::{
     Entry, GroupReason, GroupState, GroupView, LastResort, PanicState, Rank, Snapshot, Verdict,

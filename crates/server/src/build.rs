@@ -20,6 +20,7 @@ use tokio_util::task::TaskTracker;
 use crate::auth::KeyCheck;
 use crate::clock::Clock;
 use crate::deployment::{CallLimits, Deployment, Names};
+use crate::fleet::Share;
 use crate::gateway::{Gateway, Live};
 use crate::prober::Reports;
 
@@ -51,6 +52,8 @@ pub struct Parts {
     pub clock: Clock,
     /// Decides stagger and jitter; different per process.
     pub seed: u64,
+    /// The fleet that this process is part of.
+    pub fleet: FleetHandle,
 }
 
 impl Gateway {
@@ -59,7 +62,7 @@ impl Gateway {
     /// # Errors
     /// When a deployment cannot be resolved or the routing table is inconsistent.
     pub fn new(config: Config, source: &dyn Source, parts: Parts) -> Result<Arc<Self>, StartError> {
-        let Parts { network, clock, seed } = parts;
+        let Parts { network, clock, seed, fleet } = parts;
         let now = clock.now();
         let metrics = Metrics::new();
         let (tasks, shutdown) = (TaskTracker::new(), CancellationToken::new());
@@ -71,11 +74,16 @@ impl Gateway {
         let specs = deployments.iter().map(|deployment| spec(deployment)).collect();
         let groups = group_specs(&config, &table);
         let hub = Hub::new(specs, groups, seed, now);
+        let share = match &fleet {
+            FleetHandle::Local(_) => None,
+            FleetHandle::Redis(redis) => Some(Arc::new(Share::new(Arc::clone(redis), &config, now))),
+        };
         let live = live(config, table, deployments, &hub, &metrics);
         Ok(Arc::new(Self {
             live: ArcSwap::from_pointee(live),
             hub,
-            fleet: FleetHandle::local(),
+            fleet,
+            share,
             reports: Reports::default(),
             metrics,
             network,

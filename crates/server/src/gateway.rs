@@ -21,6 +21,7 @@ use tokio_util::task::TaskTracker;
 use crate::auth::KeyCheck;
 use crate::clock::Clock;
 use crate::deployment::{CallLimits, Deployment};
+use crate::fleet::Share;
 use crate::prober::Reports;
 use crate::view::HealthView;
 
@@ -84,6 +85,8 @@ pub struct Gateway {
     pub hub: Hub,
     /// Who may probe now.
     pub fleet: FleetHandle,
+    /// This process's part in a fleet that shares a store; `None` for a process alone.
+    pub share: Option<Arc<Share>>,
     /// What probes found, for `/health`.
     pub reports: Reports,
     /// Counts and gauges.

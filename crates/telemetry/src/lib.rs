@@ -7,6 +7,6 @@ mod metrics;
 
 pub use logging::{LogError, LogFormat, LogSources, init_logging};
 pub use metrics::{
-    DeploymentLabels, DeploymentMetrics, GroupMetrics, HealthTotals, METRICS_CONTENT_TYPE, Metrics, OTHER,
-    ProbeVerdict,
+    DeploymentLabels, DeploymentMetrics, FleetTotals, GroupMetrics, HealthTotals, METRICS_CONTENT_TYPE,
+    Metrics, OTHER, ProbeVerdict,
 };

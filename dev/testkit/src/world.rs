@@ -8,7 +8,7 @@ use bytes::Bytes;
 use haleway_config::{Options, load, render};
 use haleway_mockllm::net::MemNet;
 use haleway_mockllm::{Mock, Script};
-use haleway_server::{Body, Clock, Gateway, Parts, Routes};
+use haleway_server::{Body, Clock, FleetHandle, Gateway, Parts, Routes};
 use haleway_upstream::{Dial, Dialled, Dialling, Network};
 use http::{Method, Request, Response};
 use http_body_util::Full;
@@ -93,7 +93,7 @@ impl Setup {
         let Some(config) = loaded.config else { panic!("{}", render(&loaded.diagnostics, false)) };
         let key = config.general.master_key.as_ref().map(|key| key.expose_secret().to_owned());
         let network = Network::in_memory(Arc::new(MemDial(self.net.clone()))).expect("TLS defaults hold");
-        let parts = Parts { network, clock: Clock::start(), seed: self.seed };
+        let parts = Parts { network, clock: Clock::start(), seed: self.seed, fleet: FleetHandle::local() };
         let gateway = Gateway::new(config, &self.source, parts).unwrap_or_else(|error| panic!("{error}"));
         gateway.spawn();
         let routes = Routes::all(&gateway);

@@ -125,14 +125,6 @@ fn shared(facts: &Facts<'_>) {
         );
         return;
     }
-    facts.report.add(
-        Finding::warning(
-            codes::NO_EFFECT,
-            field.key,
-            "use_shared_health_check sets the period of probes and no more",
-        )
-        .hint("processes are not coordinated over Redis in this version: each probes on its own"),
-    );
     let ttl = facts.config.haleway.fleet.ttl;
     if let Some(Origin::Derived("shared.ttl")) = facts.global.origins.get("interval") {
         let message = format!(

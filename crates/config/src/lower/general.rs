@@ -49,6 +49,7 @@ pub(crate) fn lower(
         health_check_details: !details.is_some_and(|field| {
             field.value.as_scalar().is_some_and(|scalar| scalar.value == Value::Bool(false))
         }),
+        use_shared_health_check: health.shared,
         enable_health_check_routing: probe_routing,
         health_check_groups: health.groups.clone(),
         health_check_skip_disabled: flag("health_check_skip_disabled_background_models"),
@@ -100,32 +101,4 @@ fn megabytes(field: super::field::Field<'_>) -> Option<u64> {
 pub(crate) fn litellm(reader: Option<Reader<'_>>, env: &Environment<'_>) -> Litellm {
     let flag = |name| reader.and_then(|reader| reader.get(name)).is_some_and(|field| field.truth());
     Litellm { json_logs: flag("json_logs") || env.flag(env::JSON_LOGS), set_verbose: flag("set_verbose") }
-}
-
-fn value<'a>(reader: Option<Reader<'a>>, key: &str) -> Option<&'a Node> {
-    reader.and_then(|reader| reader.map.get(key)).map(|entry| &entry.value).filter(|value| !value.is_null())
-}
-
-/// Whether any Redis is configured, in any of the places where LiteLLM looks.
-pub(crate) fn redis(
-    general: Option<Reader<'_>>,
-    litellm: Option<Reader<'_>>,
-    router: Option<Reader<'_>>,
-    env: &Environment<'_>,
-) -> bool {
-    let cache = value(litellm, "cache").and_then(Node::as_scalar);
-    let cache = cache.is_some_and(|scalar| !matches!(scalar.value, Value::Bool(false)));
-    let params = value(litellm, "cache_params").and_then(Node::as_map);
-    let kind = params.and_then(|params| params.get("type")?.value.as_str());
-    let backend = cache && kind.is_none_or(|kind| kind.starts_with("redis"));
-    let in_env = [env::REDIS_URL, env::REDIS_HOST, env::REDIS_CLUSTER_NODES, env::REDIS_SENTINEL_NODES];
-    let in_env = in_env.into_iter().any(|variable| env.text(variable).is_some());
-    // A cache without an address of its own takes it from the environment.
-    let addressed = params.is_some_and(|map| {
-        ["host", "url", "redis_startup_nodes", "sentinel_nodes"].into_iter().any(|key| map.get(key).is_some())
-    });
-    value(general, "coordination_redis").is_some()
-        || (backend && addressed)
-        || ["redis_host", "redis_url"].into_iter().any(|key| value(router, key).is_some())
-        || in_env
 }

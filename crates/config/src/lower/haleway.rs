@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use haleway_health::Profile;
 
 use super::field::{Field, fields_of};
+use super::fleet;
 use super::health::Draft;
 use super::health::fields::Reach;
 use super::health::scope;
@@ -25,6 +26,8 @@ pub(crate) struct Section<'a> {
     pub(crate) groups: Vec<(Field<'a>, &'a Map)>,
     pub(crate) admin_listen: Option<SocketAddr>,
     pub(crate) all_out_status: Option<u16>,
+    /// `fleet`, when the file has it.
+    pub(crate) fleet: Option<fleet::Section>,
 }
 
 /// Reads the section.
@@ -46,7 +49,8 @@ pub(crate) fn read<'a>(top: Reader<'a>) -> Section<'a> {
             }
             "admin_listen" => section.admin_listen = address(field),
             "errors" => section.all_out_status = errors(field),
-            "fleet" | "store" | "events" => {
+            "fleet" => section.fleet = Some(fleet::read(field)),
+            "store" | "events" => {
                 let message = format!("haleway.{} has no effect", field.name);
                 let finding = Finding::warning(codes::NO_EFFECT, field.key, message);
                 field.report.add(finding.hint("it is not part of this version: state lives in this process"));

@@ -3,11 +3,13 @@
 
 mod credentials;
 pub(crate) mod field;
+mod fleet;
 mod general;
 mod haleway;
 pub(crate) mod health;
 mod identity;
 pub(crate) mod model;
+mod redis;
 pub(crate) mod router;
 pub(crate) mod section;
 #[cfg(test)]
@@ -15,6 +17,7 @@ mod tests;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use haleway_health::{ProbePolicy, Profile};
 use haleway_providers::ProbeSettings;
@@ -24,7 +27,7 @@ use crate::check;
 use crate::diag::{Finding, Report, Severity, codes};
 use crate::env::{self, Environment};
 use crate::keys::Section;
-use crate::typed::{Config, Fleet, Haleway, Model, ModelInfo};
+use crate::typed::{Config, Fleet, Haleway, Model, ModelInfo, Redis};
 use crate::yaml::{Map, Node};
 use crate::{Origin, Source};
 use field::Field;
@@ -58,6 +61,55 @@ impl<'a> Sections<'a> {
 
     fn shared(&self) -> Option<Field<'a>> {
         self.general.and_then(|general| general.get("use_shared_health_check"))
+    }
+
+    /// How processes share. In shared mode, with Redis, the period of probes is the TTL of the shared results.
+    fn fleet(
+        &self,
+        own: &haleway::Section<'_>,
+        health: &health::General<'_>,
+        env: &Environment<'_>,
+        global: &mut Draft,
+    ) -> Fleet {
+        let places = redis::Places { general: self.general, litellm: self.litellm, router: self.router };
+        let wanted = health.shared || own.fleet.is_some();
+        let found = redis::find(places, env, wanted, self.report);
+        let section = own.fleet.as_ref();
+        let redis = found.map(|redis| Redis {
+            namespace: section.and_then(|fleet| fleet.namespace.clone()).unwrap_or(redis.namespace),
+            ..redis
+        });
+        let ttl = env.seconds(env::DEFAULT_SHARED_HEALTH_CHECK_TTL);
+        let lock_ttl = env.seconds(env::DEFAULT_SHARED_HEALTH_CHECK_LOCK_TTL);
+        let fallback = fleet::Section::default();
+        let section = section.unwrap_or(&fallback);
+        if let (Some(key), None, None) = (section.place, &redis, section.share) {
+            let finding = Finding::warning(codes::NO_EFFECT, key, "haleway.fleet has no Redis to share in");
+            self.report.add(finding.hint(
+                "set general_settings.coordination_redis, or owner_index and owner_count to divide the probes without one",
+            ));
+        }
+        let fleet = Fleet {
+            shared: health.shared && redis.is_some(),
+            ttl: ttl.unwrap_or(Duration::from_secs(300)),
+            lock_ttl: lock_ttl.unwrap_or(Duration::from_secs(60)),
+            redis,
+            role: section.role,
+            litellm_keys: section.litellm_keys,
+            full_sync: section.full_sync,
+            snapshot: section.snapshot.clone(),
+            share: section.share,
+        };
+        let origin = |set: bool, variable: env::Variable| {
+            if set { Origin::Env(variable.name) } else { Origin::Default }
+        };
+        global.note("shared.ttl", origin(ttl.is_some(), env::DEFAULT_SHARED_HEALTH_CHECK_TTL));
+        global.note("shared.lock_ttl", origin(lock_ttl.is_some(), env::DEFAULT_SHARED_HEALTH_CHECK_LOCK_TTL));
+        if fleet.shared && fleet.ttl > global.probe.interval {
+            global.probe.interval = fleet.ttl;
+            global.note("interval", Origin::Derived("shared.ttl"));
+        }
+        fleet
     }
 
     /// The first health or cooldown key of LiteLLM's in any section.
@@ -94,8 +146,8 @@ pub(crate) fn lower(
     if let Some(map) = own.health {
         haleway::apply(map, Reach::Global, &mut global, report);
     }
-    let redis = general::redis(sections.general, sections.litellm, sections.router, &env);
-    let fleet = fleet(&health, redis, &env, &mut global);
+    let fleet = sections.fleet(&own, &health, &env, &mut global);
+    let redis = fleet.redis.is_some();
     let background = background(&health, &own);
     let chooser = own.profile.map(|(_, field)| field).or(litellm_key.map(|(_, field)| field));
     note_switches(chooser, &health, sections.shared(), &mut global);
@@ -214,27 +266,6 @@ fn note_switches(
             global.note(key, field.origin());
         }
     }
-}
-
-/// Shared mode: with Redis, the period of probes is the TTL of the shared results.
-fn fleet(health: &health::General<'_>, redis: bool, env: &Environment<'_>, global: &mut Draft) -> Fleet {
-    let seconds = std::time::Duration::from_secs;
-    let ttl = env.seconds(env::DEFAULT_SHARED_HEALTH_CHECK_TTL);
-    let lock_ttl = env.seconds(env::DEFAULT_SHARED_HEALTH_CHECK_LOCK_TTL);
-    let fleet = Fleet {
-        shared: health.shared && redis,
-        ttl: ttl.unwrap_or(seconds(300)),
-        lock_ttl: lock_ttl.unwrap_or(seconds(60)),
-    };
-    let origin =
-        |set: bool, variable: env::Variable| if set { Origin::Env(variable.name) } else { Origin::Default };
-    global.note("shared.ttl", origin(ttl.is_some(), env::DEFAULT_SHARED_HEALTH_CHECK_TTL));
-    global.note("shared.lock_ttl", origin(lock_ttl.is_some(), env::DEFAULT_SHARED_HEALTH_CHECK_LOCK_TTL));
-    if fleet.shared && fleet.ttl > global.probe.interval {
-        global.probe.interval = fleet.ttl;
-        global.note("interval", Origin::Derived("shared.ttl"));
-    }
-    fleet
 }
 
 /// What every deployment's values are put together from.

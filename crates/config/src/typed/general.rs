@@ -20,6 +20,8 @@ pub struct General {
     pub health_check_interval: Duration,
     /// `health_check_concurrency`: probes in flight; `None` = `haleway.health.probe.concurrency`.
     pub health_check_concurrency: Option<u32>,
+    /// `use_shared_health_check`, whether or not there is a Redis.
+    pub use_shared_health_check: bool,
     /// `health_check_details`: whether `/health` shows more than model and mode.
     pub health_check_details: bool,
     /// `enable_health_check_routing`.

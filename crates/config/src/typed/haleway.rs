@@ -3,12 +3,11 @@
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::Duration;
 
 use haleway_health::{PanicParams, Params, ProbeParams, Profile};
 use haleway_providers::ProbeSettings;
 
-use super::Origins;
+use super::{Fleet, Origins};
 
 /// The `haleway` section.
 #[derive(Clone, Debug)]
@@ -79,15 +78,4 @@ pub struct Limits {
     pub per_host: u32,
     /// `health.budget.probes_per_day` of one deployment.
     pub probes_per_day: Option<u32>,
-}
-
-/// Coordination of several processes: what the file and the environment say of it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Fleet {
-    /// `use_shared_health_check`, and Redis is configured.
-    pub shared: bool,
-    /// `DEFAULT_SHARED_HEALTH_CHECK_TTL`: the probing period in shared mode.
-    pub ttl: Duration,
-    /// `DEFAULT_SHARED_HEALTH_CHECK_LOCK_TTL`.
-    pub lock_ttl: Duration,
 }

@@ -1,13 +1,15 @@
 //! The checked configuration: one field per setting that has an effect, secrets wrapped, every health value with
 //! its origin. A [`Config`] exists only when no finding is an error.
 
+mod fleet;
 mod general;
 mod haleway;
 mod model;
 mod router;
 
+pub use fleet::{Fleet, FleetRole, LitellmKeys, Redis, RedisAddress, RedisNodes};
 pub use general::{General, Litellm};
-pub use haleway::{Fleet, Haleway, Limits, ProfileChoice};
+pub use haleway::{Haleway, Limits, ProfileChoice};
 pub use model::{LitellmParams, Model, ModelInfo, Origins, Place};
 pub use router::Router;
 

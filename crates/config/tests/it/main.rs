@@ -3,6 +3,7 @@
 mod docs;
 mod explain;
 mod files;
+mod fleet;
 mod health;
 mod properties;
 mod references;

@@ -60,7 +60,7 @@ fn a_bare_list_item_is_left_alone_and_reported() {
 
 #[test]
 fn a_missing_variable_below_a_key_without_effect_does_not_stop_the_start() {
-    let table = two("litellm_settings: {cache: true, cache_params: {type: redis, host: os.environ/NOPE}}\n");
+    let table = two("router_settings: {cache_kwargs: {type: redis, host: os.environ/NOPE}}\n");
     let found = table.found("missing-env");
     assert_eq!(found.len(), 1);
     assert_eq!(found[0].severity, Severity::Warning);

@@ -31,18 +31,13 @@ pub struct Saved {
 }
 
 impl Registry {
-    /// Everything learnt, for a restart. A deployment of which nothing is known is left out.
+    /// Everything learnt, for a restart. A deployment of which nothing is known is left out, and so is what this process
+    /// alone held against it: that may have been its own trouble.
     pub fn export(&mut self, now: Timestamp) -> Export {
         for slot in self.slots() {
             self.drain(now, slot);
         }
-        let machines =
-            self.seats.iter().flatten().filter(|seat| seat.machine.cause().is_some()).map(|seat| Saved {
-                id: seat.spec.id.to_string(),
-                mode: seat.spec.mode.to_owned(),
-                identity: seat.spec.identity,
-                machine: seat.machine.save(),
-            });
+        let machines = self.slots().into_iter().filter_map(|slot| self.shared(slot));
         Export { at: now, machines: machines.collect() }
     }
 

@@ -178,6 +178,12 @@ impl Registry {
         bulletins
     }
 
+    pub(crate) fn retell(&mut self, slot: Slot, news: News) {
+        let private = self.seat(slot).is_some_and(|seat| seat.share.private);
+        // What became this process's own view meanwhile is no decision for others any more.
+        self.announce(slot, if private { news.min(News::Suspicion) } else { news });
+    }
+
     pub(crate) fn shared(&self, slot: Slot) -> Option<Saved> {
         let seat = self.seat(slot).filter(|seat| !seat.share.private && seat.machine.cause().is_some())?;
         Some(Saved {

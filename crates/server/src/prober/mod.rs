@@ -10,7 +10,7 @@ mod send;
 use std::sync::Arc;
 use std::time::Duration;
 
-use haleway_health::{ProbeJob, ProbeLimits, Timestamp};
+use haleway_health::{Due, ProbeJob, ProbeLimits, Timestamp};
 
 pub use reports::{Report, Reports, SHOWN_HEADERS, Verdict};
 pub use send::{OnDemand, probe_now};
@@ -23,6 +23,7 @@ impl Gateway {
     pub fn spawn(self: &Arc<Self>) {
         let gateway = Arc::clone(self);
         self.tasks.spawn(async move { keep_time(&gateway).await });
+        self.spawn_fleet();
     }
 }
 
@@ -34,7 +35,13 @@ async fn keep_time(gateway: &Arc<Gateway>) {
         let now = gateway.clock.now();
         let next_tick = gateway.hub.tick(now);
         let live = gateway.live.load();
-        let due = gateway.hub.due_probes(now, limits(&live.config));
+        // Who only serves in its fleet leaves the probes to others.
+        let probes = gateway.share.as_ref().is_none_or(|share| share.claims());
+        let due = if probes {
+            gateway.hub.due_probes(now, limits(&live.config))
+        } else {
+            Due { jobs: Vec::new(), next: next_tick }
+        };
         for job in due.jobs {
             let gateway = Arc::clone(gateway);
             let tasks = gateway.tasks.clone();

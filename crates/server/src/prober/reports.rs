@@ -4,6 +4,7 @@
 //! No request, no other header and no parameter is kept, so none can leak (report J01).
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use haleway_health::{Slot, Timestamp};
@@ -45,6 +46,8 @@ pub struct Report {
     pub latency: Duration,
     /// Those of [`SHOWN_HEADERS`] that came.
     pub headers: Vec<(&'static str, String)>,
+    /// The pod that probed, in a fleet; `None` = this process.
+    pub by: Option<Arc<str>>,
 }
 
 impl Report {
@@ -54,7 +57,7 @@ impl Report {
             .iter()
             .filter_map(|name| Some((*name, headers.get(*name)?.to_str().ok()?.to_owned())))
             .collect();
-        Self { verdict, sent_at, latency, headers }
+        Self { verdict, sent_at, latency, headers, by: None }
     }
 }
 
@@ -114,6 +117,15 @@ impl Reports {
         self.kept.lock().entry(slot).or_default().report = Some(report);
     }
 
+    /// Takes in what another pod's probe found, if it is younger than what is known.
+    pub(crate) fn hear(&self, slot: Slot, report: Report) {
+        let mut kept = self.kept.lock();
+        let known = &mut kept.entry(slot).or_default().report;
+        if known.as_ref().is_none_or(|known| known.sent_at < report.sent_at) {
+            *known = Some(report);
+        }
+    }
+
     pub(super) fn remember(&self, slot: Slot, memory: ProbeMemory) {
         self.kept.lock().entry(slot).or_default().memory = memory;
     }
@@ -121,7 +133,10 @@ impl Reports {
     /// Notes that no probe can be built.
     pub(super) fn cannot(&self, slot: Slot, now: Timestamp, cannot: &CannotProbe) {
         let verdict = Verdict::Unknown { code: cannot.code, message: cannot.message.clone() };
-        self.put(slot, Report { verdict, sent_at: now, latency: Duration::ZERO, headers: Vec::new() });
+        self.put(
+            slot,
+            Report { verdict, sent_at: now, latency: Duration::ZERO, headers: Vec::new(), by: None },
+        );
     }
 }
 

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use haleway_config::Config;
-use haleway_fleet::{Ask, Claim, Fleet, Grant, Permit};
-use haleway_health::{Class, Depth, Outcome, ProbeEnd, ProbeJob, Source, Timestamp};
+use haleway_fleet::{Ask, Claim, Fleet, Grant, Permit, share_of};
+use haleway_health::{Class, Depth, Outcome, ProbeEnd, ProbeJob, ProbeReason, Source, Timestamp};
 use haleway_providers::{CannotProbe, Judgement, Probe, ProbeAnswer, ProbeMemory, judge};
 use haleway_telemetry::ProbeVerdict;
 use haleway_upstream::{Connection, Deadlines, Fault, Lease};
@@ -25,6 +25,11 @@ const ANSWER_LIMIT: usize = 8 * 1024 * 1024;
 const FRESH_EVERY: u64 = 5;
 /// Between two on-demand probes of one deployment lies at least this much.
 const ON_DEMAND_GAP: Duration = Duration::from_secs(1);
+
+/// How often a deployment that another process probes is looked at again.
+const OTHERS_WAIT: Duration = Duration::from_secs(60);
+/// How long this process waits while a pod of LiteLLM probes.
+const FOREIGN_WAIT: Duration = Duration::from_secs(2);
 
 /// How an on-demand probe ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -52,22 +57,34 @@ pub(super) async fn planned(gateway: &Arc<Gateway>, job: &ProbeJob) -> ProbeEnd 
     if let Some(until) = over_budget(gateway, &live.config, deployment) {
         return ProbeEnd::Postponed(until);
     }
-    let permit = match claim(gateway, deployment, job.min_gap, job.timeout).await {
+    if !is_ours(gateway, &live.config, deployment) {
+        return ProbeEnd::Postponed(gateway.clock.now() + OTHERS_WAIT);
+    }
+    let permit = match claim(gateway, deployment, spacing(gateway, deployment, job), job.timeout).await {
         Claim::Granted(permit) => permit,
         Claim::Wait(until) => return ProbeEnd::Postponed(not_before(gateway.clock.now(), until)),
     };
-    match send(gateway, deployment, permit, job.timeout).await {
+    if !may_probe(gateway).await {
+        return ProbeEnd::Postponed(gateway.clock.now() + FOREIGN_WAIT);
+    }
+    let sent = send(gateway, deployment, permit, job.timeout).await;
+    let end = match sent {
         Ok((found, grant)) => {
             let now = gateway.clock.now();
             let verdict = found.verdict();
             let outcome = found.outcome(job);
-            gateway.note(deployment, found);
+            let report = gateway.note(deployment, found);
             match (gateway.fleet.commit(now, &grant).await, outcome) {
-                (Ok(()), Some(outcome)) => {
-                    deployment.metrics.probed(verdict, 0);
-                    ProbeEnd::Verdict(outcome)
+                (Ok(()), outcome) => {
+                    tell(gateway, deployment, &grant, &report, verdict);
+                    match outcome {
+                        Some(outcome) => {
+                            deployment.metrics.probed(verdict, 0);
+                            ProbeEnd::Verdict(outcome)
+                        }
+                        None => ProbeEnd::NoEvidence,
+                    }
                 }
-                (Ok(()), None) => ProbeEnd::NoEvidence,
                 (Err(stale), _) => {
                     tracing::debug!(deployment = %deployment.id(), error = %stale, "verdict dropped");
                     ProbeEnd::NoEvidence
@@ -79,6 +96,46 @@ pub(super) async fn planned(gateway: &Arc<Gateway>, job: &ProbeJob) -> ProbeEnd 
             ProbeEnd::NoEvidence
         }
         Err(Unsent::TooLate) => ProbeEnd::NoEvidence,
+    };
+    probe_over(gateway).await;
+    end
+}
+
+/// Whether this process probes a deployment at all: without a store, processes may divide them up.
+fn is_ours(gateway: &Gateway, config: &Config, deployment: &Deployment) -> bool {
+    match config.haleway.fleet.share {
+        Some((index, count)) if gateway.share.is_none() => share_of(deployment.id(), count) == index,
+        Some(_) | None => true,
+    }
+}
+
+/// The distance to the probe before. In a fleet regular probes keep the whole interval, whoever sends them: every process
+/// spreads its own plan, and the earliest of many would come too early.
+fn spacing(gateway: &Gateway, deployment: &Deployment, job: &ProbeJob) -> Duration {
+    let interval = deployment.model.probe.map(|probe| probe.interval);
+    match interval {
+        Some(interval) if gateway.share.is_some() && job.reason == ProbeReason::Interval => interval,
+        Some(_) | None => job.min_gap,
+    }
+}
+
+async fn may_probe(gateway: &Gateway) -> bool {
+    match &gateway.share {
+        Some(share) => share.may_probe().await,
+        None => true,
+    }
+}
+
+async fn probe_over(gateway: &Gateway) {
+    if let Some(share) = &gateway.share {
+        share.probe_over().await;
+    }
+}
+
+/// Tells the fleet what a committed probe found.
+fn tell(gateway: &Gateway, deployment: &Deployment, grant: &Grant, report: &Report, verdict: ProbeVerdict) {
+    if let Some(share) = &gateway.share {
+        share.probed(deployment.id(), grant, report, verdict != ProbeVerdict::Unhealthy);
     }
 }
 
@@ -101,10 +158,14 @@ pub async fn probe_now(gateway: &Arc<Gateway>, deployment: &Arc<Deployment>) -> 
         Ok((found, grant)) => {
             let now = gateway.clock.now();
             let outcome = found.evidence(Source::Probe, generation);
-            deployment.metrics.probed(found.verdict(), 0);
-            gateway.note(deployment, found);
-            if let (Ok(()), Some(outcome)) = (gateway.fleet.commit(now, &grant).await, outcome) {
-                gateway.hub.report(now, deployment.slot, &outcome);
+            let verdict = found.verdict();
+            deployment.metrics.probed(verdict, 0);
+            let report = gateway.note(deployment, found);
+            if gateway.fleet.commit(now, &grant).await.is_ok() {
+                tell(gateway, deployment, &grant, &report, verdict);
+                if let Some(outcome) = outcome {
+                    gateway.hub.report(now, deployment.slot, &outcome);
+                }
             }
             OnDemand::Probed
         }
@@ -249,7 +310,7 @@ impl Found {
 
 impl Gateway {
     /// Keeps what a probe showed, for `/health`.
-    fn note(&self, deployment: &Deployment, found: Found) {
+    fn note(&self, deployment: &Deployment, found: Found) -> Report {
         let verdict = match found.judgement {
             Judgement::Healthy { degraded } => Verdict::Healthy { degraded },
             Judgement::Unhealthy(finding) => Verdict::Unhealthy(finding),
@@ -259,6 +320,7 @@ impl Gateway {
             Judgement::Repair(lesson) => Verdict::Unknown { code: lesson, message: String::new() },
         };
         let report = Report::new(verdict, found.sent_at, found.latency, &found.headers);
-        self.reports.put(deployment.slot, report);
+        self.reports.put(deployment.slot, report.clone());
+        report
     }
 }

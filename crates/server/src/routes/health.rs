@@ -257,7 +257,9 @@ fn age(row: &mut Map<String, Value>, verdict: &Verdict, report: Option<&Report>,
     row.insert("checked_at".to_owned(), super::operate::rfc3339(sent_at).into());
     row.insert("age_seconds".to_owned(), (now.since(sent_at).as_millis() as f64 / 1000.0).into());
     let by_probe = probed == Some(sent_at);
-    row.insert("checked_by".to_owned(), if by_probe { "background_health_check" } else { "traffic" }.into());
+    let pod = report.and_then(|report| report.by.as_deref()).filter(|_| by_probe);
+    let by = pod.unwrap_or(if by_probe { "background_health_check" } else { "traffic" });
+    row.insert("checked_by".to_owned(), by.into());
     if let Some(report) = report {
         row.insert("response_time_ms".to_owned(), (report.latency.as_millis() as f64).into());
     }
@@ -316,6 +318,7 @@ pub(super) async fn readiness_details(
         "usable_groups": gateway.usable_groups(),
         "deployments": live.each().count(),
         "profile": live.config.haleway.profile.name(),
+        "fleet": crate::fleet::Status::of(&gateway).as_str(),
     }))
     .into_response())
 }
@@ -333,12 +336,12 @@ pub(super) async fn backlog(State(gateway): Shared, headers: HeaderMap) -> Resul
     .into_response())
 }
 
-/// `GET /health/shared-status`
-pub(super) async fn shared_status(State(gateway): Shared, headers: HeaderMap) -> Result<Response, PageError> {
-    gateway.live.load().keys.admit(&headers)?;
-    Ok(Json(json!({
-        "shared_health_check_enabled": false,
-        "message": "Shared health check is not enabled",
-    }))
-    .into_response())
+/// What LiteLLM's shared results hold: the healthy and the unhealthy of all deployments.
+pub(crate) fn endpoints(gateway: &Gateway, now: Timestamp) -> (Vec<Value>, Vec<Value>) {
+    let live = gateway.live.load_full();
+    let mut lists = Lists::default();
+    for deployment in live.each() {
+        lists.add(gateway, &live, deployment, now, false);
+    }
+    (lists.healthy, lists.unhealthy)
 }

@@ -20,7 +20,10 @@ use tower::ServiceExt;
 use crate::body::Body;
 use crate::call;
 use crate::error::{ApiError, ErrorShape};
+use crate::fleet;
 use crate::gateway::Gateway;
+pub(crate) use health::endpoints;
+pub(crate) use operate::rfc3339;
 
 /// Answers every request of a listener.
 #[derive(Clone, Debug)]
@@ -118,7 +121,7 @@ fn pages_of(gateway: &Arc<Gateway>) -> Router {
         .route("/health", get(health::health))
         .route("/health/readiness/details", get(health::readiness_details))
         .route("/health/backlog", get(health::backlog))
-        .route("/health/shared-status", get(health::shared_status))
+        .route("/health/shared-status", get(fleet::shared_status))
         .route("/v1/models", get(models::list))
         .route("/models", get(models::list))
         .route("/v1/models/", get(models::list))
@@ -130,6 +133,7 @@ fn pages_of(gateway: &Arc<Gateway>) -> Router {
         .route("/metrics", get(pages::metrics))
         .route("/haleway/deployments", get(operate::deployments))
         .route("/haleway/explain", get(operate::explain))
+        .route("/haleway/fleet", get(fleet::fleet_page))
         .route("/haleway/deployments/{id}/{command}", post(operate::command))
         .fallback(pages::not_found)
         .method_not_allowed_fallback(pages::method_not_allowed)

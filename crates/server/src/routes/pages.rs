@@ -16,6 +16,9 @@ pub(super) async fn metrics(State(gateway): Shared, headers: HeaderMap) -> Resul
         trials_lost: counters.trials_lost,
         late_verdicts: counters.late_verdicts,
     });
+    if let Some(share) = &gateway.share {
+        gateway.metrics.fleet_totals(&share.totals(gateway.clock.now()));
+    }
     Ok(([(header::CONTENT_TYPE, METRICS_CONTENT_TYPE)], gateway.metrics.encode()).into_response())
 }
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use haleway_config::{Options, load, render};
 use haleway_server::serve::{Limits, bind, serve};
-use haleway_server::{Clock, Gateway, Parts, Routes};
+use haleway_server::{Clock, FleetHandle, Gateway, Parts, Routes};
 use haleway_testkit::{Memory, Mock, Yaml};
 use haleway_upstream::Network;
 use http::{Method, Request};
@@ -130,7 +130,8 @@ impl Bed {
         source.file("config.yaml", yaml.text());
         let loaded = load(Path::new("config.yaml"), &source, &Options::default());
         let Some(config) = loaded.config else { panic!("{}", render(&loaded.diagnostics, false)) };
-        let parts = Parts { network: NETWORK.clone(), clock: Clock::start(), seed: 7 };
+        let parts =
+            Parts { network: NETWORK.clone(), clock: Clock::start(), seed: 7, fleet: FleetHandle::local() };
         let gateway = Gateway::new(config, &source, parts).unwrap();
         gateway.spawn();
         let listener = bind(free).await.unwrap();

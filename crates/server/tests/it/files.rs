@@ -171,7 +171,9 @@ async fn shared_without_its_redis_probes_and_serves_on_its_own() {
     world.until("a probe was sent", || world.requests("any") > 0).await;
     assert_eq!(world.chat("chat-main").await.status, 200);
     let status = world.get("/health/shared-status").await;
-    assert_eq!((status.status, &status.json()["shared_health_check_enabled"]), (200, &Value::Bool(false)));
+    let told = status.json();
+    assert_eq!((status.status, &told["shared_health_check_enabled"]), (200, &Value::Bool(true)));
+    assert_eq!(told["redis_available"], Value::Bool(false));
 }
 
 #[tokio::test(start_paused = true)]

@@ -5,6 +5,7 @@
 
 mod deployment;
 mod families;
+mod fleet;
 mod group;
 mod labels;
 
@@ -17,6 +18,7 @@ use prometheus_client::metrics::counter::Counter;
 use prometheus_client::registry::Registry;
 
 pub use deployment::{DeploymentLabels, DeploymentMetrics, ProbeVerdict};
+pub use fleet::FleetTotals;
 pub use group::GroupMetrics;
 
 use families::Families;
@@ -44,6 +46,7 @@ pub struct HealthTotals {
 pub struct Metrics {
     registry: Registry,
     families: Arc<Families>,
+    fleet: fleet::FleetFamilies,
     deployments: Mutex<HashMap<DeploymentLabels, Arc<DeploymentMetrics>>>,
     groups: Mutex<HashMap<Arc<str>, Arc<GroupMetrics>>>,
     other: Arc<GroupMetrics>,
@@ -61,8 +64,10 @@ impl Metrics {
         let families = Arc::new(Families::default());
         let mut registry = Registry::default();
         families.register(&mut registry);
+        let fleet = fleet::FleetFamilies::default();
+        fleet.register(&mut registry);
         let other = Arc::new(GroupMetrics::new(&families, &Arc::from(OTHER)));
-        Self { registry, families, deployments: Mutex::default(), groups: Mutex::default(), other }
+        Self { registry, families, fleet, deployments: Mutex::default(), groups: Mutex::default(), other }
     }
 
     /// The handles of a configured deployment; the same ones for the same labels.
@@ -124,6 +129,11 @@ impl Metrics {
         raise(&self.families.trials_granted, totals.trials_granted);
         raise(&self.families.trials_lost, totals.trials_lost);
         raise(&self.families.late_verdicts, totals.late_verdicts);
+    }
+
+    /// Takes over what this process knows of its fleet. Counts only grow.
+    pub fn fleet_totals(&self, totals: &FleetTotals) {
+        self.fleet.set(totals);
     }
 
     /// All series in the OpenMetrics text format.

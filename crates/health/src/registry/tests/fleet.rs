@@ -119,7 +119,11 @@ fn failed_probes_of_two_processes_add_up() {
         from.registry.announce_probe(Slot(0), &failed);
         tell(from, to);
     }
-    assert_eq!(pair.a.state("d1"), State::Isolated, "the third failed probe in a row, the second of this one");
+    assert_eq!(
+        pair.a.state("d1"),
+        State::Isolated,
+        "the third failed probe in a row, the second of this one"
+    );
 }
 
 #[test]
