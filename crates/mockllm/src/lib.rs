@@ -29,6 +29,7 @@ mod media;
 mod meter;
 mod mock;
 pub mod net;
+mod objects;
 mod openai;
 mod request;
 mod script;

@@ -70,7 +70,11 @@ pub(crate) fn answer(operation: Operation, call: &Call, told: &Told) -> Option<R
         | Operation::Moderations
         | Operation::Models
         | Operation::Model
-        | Operation::Batches => return None,
+        | Operation::Files
+        | Operation::Batches
+        | Operation::Videos
+        | Operation::Ocr
+        | Operation::Predictions => return None,
     };
     Some(reply)
 }

@@ -110,7 +110,11 @@ pub(crate) fn answer(operation: Operation, call: &Call, told: &Told) -> Reply {
         Operation::Moderations => Reply::Json(moderation(told)),
         Operation::Models => Reply::Json(models(told)),
         Operation::Model => Reply::Json(model(&told.model)),
-        Operation::Batches => Reply::Json(json!({"object": "list", "data": [], "has_more": false})),
+        Operation::Files
+        | Operation::Batches
+        | Operation::Videos
+        | Operation::Ocr
+        | Operation::Predictions => crate::objects::answer(operation, call, told),
         // Answered by the neighbouring modules before this one is asked.
         Operation::Messages
         | Operation::CountTokens

@@ -21,7 +21,11 @@ pub(crate) enum Operation {
     Transcription,
     Translation,
     Images,
+    Files,
     Batches,
+    Videos,
+    Ocr,
+    Predictions,
     DeepgramListen,
     DeepgramSpeak,
     ElevenLabsSpeech,
@@ -46,12 +50,23 @@ impl Operation {
             ("/images/generations", Operation::Images),
             ("/images/edits", Operation::Images),
             ("/images/variations", Operation::Images),
-            ("/batches", Operation::Batches),
+            ("/ocr", Operation::Ocr),
             ("/listen", Operation::DeepgramListen),
             ("/speak", Operation::DeepgramSpeak),
             ("/speech-to-text", Operation::ElevenLabsText),
         ];
         let path = path.trim_end_matches('/');
+        // Resources: what follows them is an object's id and what to do with it.
+        const KEPT: [(&str, Operation); 4] = [
+            ("files", Operation::Files),
+            ("batches", Operation::Batches),
+            ("videos", Operation::Videos),
+            ("predictions", Operation::Predictions),
+        ];
+        let kept = KEPT.into_iter().find(|(name, _)| path.split('/').any(|segment| segment == *name));
+        if let Some((_, operation)) = kept {
+            return Some(operation);
+        }
         let found = TAILS.into_iter().find(|(tail, _)| path.ends_with(tail));
         let by_part = || {
             let parts = [("/models/", Self::Model), ("/text-to-speech/", Self::ElevenLabsSpeech)];
@@ -76,7 +91,11 @@ impl Operation {
             | Self::Model
             | Self::Speech
             | Self::Images
+            | Self::Files
             | Self::Batches
+            | Self::Videos
+            | Self::Ocr
+            | Self::Predictions
             | Self::DeepgramListen
             | Self::DeepgramSpeak
             | Self::ElevenLabsSpeech => None,
@@ -100,7 +119,11 @@ impl Operation {
             | Self::Moderations
             | Self::Models
             | Self::Model
+            | Self::Files
             | Self::Batches
+            | Self::Videos
+            | Self::Ocr
+            | Self::Predictions
             | Self::DeepgramListen
             | Self::DeepgramSpeak
             | Self::ElevenLabsSpeech

@@ -140,7 +140,7 @@ async fn every_operation_has_its_own_shape() {
                 "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
             ),
         ),
-        ("/v1/batches", json!({}), "/has_more", json!(false)),
+        ("/v1/batches", json!({}), "/status", json!("validating")),
         (
             "/v1/listen?model=nova-3",
             json!(null),

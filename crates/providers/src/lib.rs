@@ -32,9 +32,11 @@ pub use mode::{Mode, ModeOrigin, mode_of_name};
 pub use objects::{Action, Errand, Posted};
 pub use operation::Operation;
 pub use probe::{
-    CannotProbe, Expectation, Finding, Judgement, Probe, ProbeAnswer, ProbeMemory, ProbeSettings, judge,
+    CannotProbe, Expectation, Finding, HttpCheck, Judgement, Probe, ProbeAnswer, ProbeMemory, ProbeSettings,
+    judge,
 };
 pub use reference::reference;
 pub use registry::Provider;
 pub use resolve::{DeploymentSource, ModelName, ResolveError, resolve, split_model};
 pub use target::Target;
+pub use wires::chat::events_of;

@@ -52,7 +52,7 @@ under `drop_params`.
 
 - **gemini** takes pictures, sound and documents inline, and URLs only of Google's files and of YouTube. The signature
   of a thought is in `tool_calls[].provider_specific_fields.thought_signature` and goes back from there. Pictures are
-  asked of Imagen by `predict`, of models with `gemini` in their name by `generateContent`. Video, speech and live
+  asked of Imagen by `predict`, of models with `gemini` in their name by `generateContent`. Speech and live
   sessions are not served.
 - **vertex_ai** needs a project (`vertex_project`, `VERTEXAI_PROJECT`, or the credential's own) and a location
   (`vertex_location`, `VERTEXAI_LOCATION`, `VERTEX_LOCATION`, `us-central1`); `global`, `eu` and `us` have hosts of their
@@ -84,6 +84,15 @@ where OpenAI's path for them exists (`openai`, any compatible server, `azure`, `
 - **mistral** is sent `voice` as `voice_id`.
 
 What one of them cannot say is refused with the field's name; another deployment of the group then serves the call.
+
+## Replicate, DashScope
+
+- **replicate**: `owner/name`, `owner/name:version`, `deployments/owner/name`. A conversation becomes one prompt and a
+  `system_prompt`; there are no tools, pictures and streams on this wire. A probe whose prediction goes on says nothing.
+- **dashscope** speaks OpenAI's API for chats, embeddings and rankings, and its own for images, speech and videos. Speech
+  is fetched from where DashScope offers it.
+
+Files, batches, videos and OCR are in [objects.md](objects.md).
 
 ## Paths
 

@@ -79,7 +79,7 @@ impl Target {
     /// Whether the deployment has a road of its own for `operation`. Messages, responses and chat completions are served
     /// over one another where it has none.
     pub fn serves(&self, operation: Operation) -> bool {
-        self.route(operation).is_some()
+        self.mode != Mode::Http && self.route(operation).is_some()
     }
 
     /// The kind of credential that is fetched: a stable machine name, or `configured`.

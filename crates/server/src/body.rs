@@ -8,6 +8,7 @@ use std::task::{Context, Poll};
 use bytes::Bytes;
 use http_body::{Frame, SizeHint};
 
+use crate::call::download::Download;
 use crate::call::relay::Relay;
 
 /// A response body.
@@ -17,6 +18,8 @@ pub enum Body {
     Full(Option<Bytes>),
     /// A stream relayed from a provider.
     Relay(Box<Relay>),
+    /// An object's bytes, relayed from a provider.
+    Download(Box<Download>),
     /// An answer of an administrative route.
     Page(axum::body::Body),
 }
@@ -53,6 +56,9 @@ impl http_body::Body for Body {
             Self::Relay(relay) => {
                 Pin::new(relay.as_mut()).poll_frame(cx).map_err(|broken| BodyError(axum::Error::new(broken)))
             }
+            Self::Download(download) => {
+                download.poll_frame(cx).map_err(|fault| BodyError(axum::Error::new(fault)))
+            }
             Self::Page(page) => Pin::new(page).poll_frame(cx).map_err(BodyError),
         }
     }
@@ -60,7 +66,7 @@ impl http_body::Body for Body {
     fn is_end_stream(&self) -> bool {
         match self {
             Self::Full(bytes) => bytes.is_none(),
-            Self::Relay(_) => false,
+            Self::Relay(_) | Self::Download(_) => false,
             Self::Page(page) => page.is_end_stream(),
         }
     }
@@ -69,6 +75,7 @@ impl http_body::Body for Body {
         match self {
             Self::Full(bytes) => SizeHint::with_exact(bytes.as_ref().map_or(0, |bytes| bytes.len() as u64)),
             Self::Relay(_) => SizeHint::default(),
+            Self::Download(download) => download.size_hint(),
             Self::Page(page) => page.size_hint(),
         }
     }

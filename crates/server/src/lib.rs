@@ -9,6 +9,7 @@ mod build;
 pub mod call;
 mod clock;
 mod deployment;
+mod errands;
 pub mod error;
 mod events;
 pub mod fleet;

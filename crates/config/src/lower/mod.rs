@@ -7,6 +7,7 @@ mod fleet;
 mod general;
 mod haleway;
 pub(crate) mod health;
+mod http;
 mod identity;
 pub(crate) mod model;
 mod redis;

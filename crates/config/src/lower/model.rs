@@ -182,6 +182,7 @@ pub(crate) fn info(reader: Option<Reader<'_>>, environment: &ProbeSettings) -> M
         reasoning_effort: text("health_check_reasoning_effort"),
         supports_max_tokens: reader.get("health_check_supports_max_tokens").map(|field| field.truth()),
         voice: text("health_check_voice"),
+        http: reader.get("haleway").and_then(super::http::check),
         ..environment.clone()
     };
     let mut shown = reader.map.to_json();

@@ -168,7 +168,9 @@ impl Model {
                 (None, None) => None,
                 (input, output) => Some(input.unwrap_or(0.0) + output.unwrap_or(0.0)),
             },
-            blocked: self.info.blocked,
+            // A service that is only watched serves no model.
+            blocked: self.info.blocked
+                || self.info.mode.as_deref() == Some(haleway_providers::Mode::Http.as_str()),
             ..routing::Deployment::new(slot, &self.id, &self.name)
         }
     }

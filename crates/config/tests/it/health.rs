@@ -184,3 +184,34 @@ fn cooldown_keys_have_their_meaning_in_the_resilient_profile_too() {
     let health = &one_name.models[0].health;
     assert_eq!((health.isolation.base.as_secs(), health.litellm.unwrap().cooldown_time.as_secs()), (9, 9));
 }
+
+#[test]
+fn an_http_probe_is_read_below_health_or_beside_it_and_its_mistakes_are_named() {
+    let entry = |haleway: &str| {
+        format!(
+            "general_settings: {{master_key: sk-test-1234567890}}\nmodel_list:\n  - model_name: s\n    litellm_params: {{model: openai/s, api_base: http://s.local}}\n    model_info: {{mode: http, haleway: {haleway}}}\n"
+        )
+    };
+    for haleway in [
+        "{probe: {http: {path: /up, method: HEAD, status: 204, max_latency: 500ms}}}",
+        "{probe.http: {path: /up, method: HEAD, status: 204, max_latency: 0.5}}",
+        "{health: {probe: {policy: always, http: {path: /up, method: HEAD, status: 204, max_latency: 500ms}}}}",
+    ] {
+        let loaded = Table::text(entry(haleway)).load();
+        assert!(loaded.diagnostics.is_empty(), "{haleway}: {:?}", loaded.diagnostics);
+        let check = loaded.config.unwrap().models[0].info.probe.http.clone().unwrap();
+        assert_eq!((check.path.as_str(), check.method.as_str(), check.status), ("/up", "HEAD", Some(204)));
+        assert_eq!(check.max_latency, Some(Duration::from_millis(500)));
+    }
+    for (haleway, code) in [
+        ("{probe: {http: {path: up}}}", "bad-value"),
+        ("{probe: {http: {method: DELETE}}}", "bad-value"),
+        ("{probe: {http: {status: 99}}}", "bad-value"),
+        ("{probe: {http: {status: 600}}}", "bad-value"),
+        ("{probe: {http: {pth: /up}}}", "unknown-key"),
+        ("{probe: {http: 5}}", "wrong-type"),
+    ] {
+        let found = Table::text(entry(haleway)).load().diagnostics;
+        assert!(found.iter().any(|finding| finding.code == code), "{haleway}: {found:?}");
+    }
+}

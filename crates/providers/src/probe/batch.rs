@@ -24,6 +24,7 @@ pub(super) fn probe(target: &Target, _settings: &ProbeSettings) -> Result<Probe,
         cap: None,
         dimensions: None,
         documents: 0,
+        http: None,
     };
     let call = Call {
         method: http::Method::GET,

@@ -42,6 +42,12 @@ impl Target {
         if mode == Mode::Batch {
             return super::batch::probe(self, settings);
         }
+        if mode == Mode::Http {
+            return super::http::probe(self, &settings.http.clone().unwrap_or_default());
+        }
+        if mode == Mode::VideoGeneration {
+            return super::video::probe(self, self.probe_model(settings)?.as_deref());
+        }
         let operation = operation(mode)?;
         if !self.serves(operation) {
             return Err(CannotProbe {
@@ -112,7 +118,8 @@ pub(super) fn operation(mode: Mode) -> Result<Operation, CannotProbe> {
         Mode::ImageGeneration => Ok(Operation::Images),
         Mode::AudioTranscription => Ok(Operation::Transcriptions),
         Mode::ImageEdit => Ok(Operation::ImageEdits),
-        Mode::VideoGeneration | Mode::Realtime | Mode::Batch | Mode::Ocr | Mode::Http => Err(CannotProbe {
+        Mode::Ocr => Ok(Operation::Ocr),
+        Mode::VideoGeneration | Mode::Realtime | Mode::Batch | Mode::Http => Err(CannotProbe {
             code: "mode_without_probe",
             message: format!(
                 "there is no probe for model_info.mode {mode:?}; its health comes from traffic",
@@ -150,7 +157,8 @@ impl Draft<'_> {
             Mode::ImageGeneration => super::image::body(self.model, &self.text("a small grey dot")),
             Mode::ImageEdit => super::image::body(self.model, &self.text("make the dot a little darker")),
             Mode::AudioTranscription => object(json!({ "response_format": "json" })),
-            Mode::VideoGeneration | Mode::Realtime | Mode::Batch | Mode::Ocr | Mode::Http => Map::new(),
+            Mode::Ocr => super::ocr::body(),
+            Mode::VideoGeneration | Mode::Realtime | Mode::Batch | Mode::Http => Map::new(),
         };
         for (name, value) in &self.settings.params {
             body.insert(name.clone(), value.clone());
@@ -288,6 +296,7 @@ impl Draft<'_> {
             cap,
             dimensions: dimensions.filter(|_| self.mode == Mode::Embedding),
             documents: body.get("documents").and_then(Value::as_array).map_or(0, Vec::len),
+            http: None,
         }
     }
 

@@ -39,6 +39,9 @@ pub fn judge(
     answer: &ProbeAnswer<'_>,
     memory: &mut ProbeMemory,
 ) -> Judgement {
+    if let Some(check) = &expect.http {
+        return super::http::judge(target, check, answer);
+    }
     if !(200..300).contains(&answer.status) {
         return refused(target, expect, answer, memory);
     }
@@ -47,11 +50,14 @@ pub fn judge(
         Mode::Batch if target.provider.id == "vertex_ai" && super::batch::is_googles(answer.body) => {
             Verdict::Usable
         }
-        Mode::AudioSpeech => verdict::speech(answer.headers, answer.body),
+        Mode::AudioSpeech if matches!(reply(target, expect.mode), Reply::Passthrough) => {
+            verdict::speech(answer.headers, answer.body)
+        }
         Mode::AudioTranscription => {
             transcription::judge(reply(target, expect.mode), answer.headers, answer.body)
         }
-        Mode::Chat
+        Mode::AudioSpeech
+        | Mode::Chat
         | Mode::Completion
         | Mode::Embedding
         | Mode::ImageGeneration
@@ -72,6 +78,12 @@ pub fn judge(
         Verdict::Usable => Judgement::Healthy { degraded: None },
         Verdict::Filtered => Judgement::Healthy { degraded: Some("content_policy") },
         Verdict::OutOfBudget => out_of_budget(expect, memory),
+        Verdict::Unfinished => Judgement::Unknown(finding(
+            Class::Timeout,
+            "still_running",
+            answer,
+            "the work was accepted and had not ended when the provider answered",
+        )),
         Verdict::Blank => {
             unhealthy(finding(Class::MalformedResponse, "blank_output", answer, "the answer is blank"))
         }

@@ -6,9 +6,11 @@ mod body;
 mod chat;
 mod clip;
 mod fault;
+mod http;
 mod image;
 mod judge;
 mod memory;
+mod ocr;
 mod picture;
 mod repair;
 mod settings;
@@ -16,7 +18,9 @@ mod speech;
 mod transcription;
 mod vectors;
 mod verdict;
+mod video;
 
+pub use self::http::HttpCheck;
 pub use judge::{ProbeAnswer, judge};
 pub use memory::ProbeMemory;
 pub use settings::ProbeSettings;
@@ -62,6 +66,8 @@ pub struct Expectation {
     pub dimensions: Option<usize>,
     /// How many documents a rerank sent.
     pub documents: usize,
+    /// What a service of mode `http` must answer.
+    pub http: Option<HttpCheck>,
 }
 
 /// No probe can be built. Says nothing about the deployment's health.

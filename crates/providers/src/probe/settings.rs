@@ -26,6 +26,8 @@ pub struct ProbeSettings {
     pub supports_max_tokens: Option<bool>,
     /// `health_check_voice`.
     pub voice: Option<String>,
+    /// `haleway.probe.http`: what a service of mode `http` is asked.
+    pub http: Option<super::HttpCheck>,
     /// `DEFAULT_HEALTH_CHECK_PROMPT`: the text of probes that are not chat.
     pub prompt: Option<String>,
 }

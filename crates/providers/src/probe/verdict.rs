@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::Expectation;
 use super::chat::Assembled;
-use crate::{EventReader, Mode, Reply, Step};
+use crate::{EventReader, Mode, Progress, Reply, Step};
 
 /// What the content of an answer is worth.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,6 +23,8 @@ pub(super) enum Verdict {
     Failed(&'static str),
     /// An error in the clothes of a success: the classifier knows its class.
     Error,
+    /// The work was accepted and goes on.
+    Unfinished,
     /// Not the promised structure.
     Malformed(String),
 }
@@ -54,11 +56,15 @@ pub(super) fn read(expect: &Expectation, reply: Reply, body: &[u8], is_stream: b
     }
     let value = match reply {
         Reply::Passthrough => value,
-        Reply::Translated(mut translator) => match translator.answer(value.to_string().as_bytes()) {
-            Ok(bytes) => match parse(&bytes) {
+        Reply::Translated(mut translator) => match translator.progress(value.to_string().as_bytes()) {
+            Ok(Progress::Done(bytes)) => match parse(&bytes) {
                 Ok(value) => value,
                 Err(what) => return Verdict::Malformed(what),
             },
+            Ok(Progress::Again(_)) => return Verdict::Unfinished,
+            // The work is done; what it made need not be fetched to know that.
+            Ok(Progress::Fetch(_)) => return Verdict::Usable,
+            Ok(Progress::Refused(refusal)) => return Verdict::Malformed(refusal.message),
             Err(error) => return Verdict::Malformed(error.0),
         },
     };
@@ -71,12 +77,9 @@ pub(super) fn read(expect: &Expectation, reply: Reply, body: &[u8], is_stream: b
         Mode::Rerank => super::vectors::rerank(&value, expect.documents),
         Mode::ImageGeneration | Mode::ImageEdit => super::image::judge(&value),
         Mode::Batch => super::batch::judge(&value),
-        Mode::AudioSpeech
-        | Mode::AudioTranscription
-        | Mode::VideoGeneration
-        | Mode::Realtime
-        | Mode::Ocr
-        | Mode::Http => Verdict::Usable,
+        Mode::Ocr => super::ocr::judge(&value),
+        Mode::VideoGeneration => super::video::judge(&value),
+        Mode::AudioSpeech | Mode::AudioTranscription | Mode::Realtime | Mode::Http => Verdict::Usable,
     }
 }
 

@@ -51,11 +51,16 @@ pub(super) const REPLICATE: Provider = Provider {
     key_env: &["REPLICATE_API_KEY", "REPLICATE_API_TOKEN"],
     auth: Auth::Token,
     key: KeyNeed::Required,
-    headers: &[],
-    endpoints: &[at(Mode::Chat, Method::Post, "/models/{owner}/{name}/predictions", Wire::Replicate)],
+    // As long as Replicate keeps a connection, in seconds.
+    headers: &[("prefer", "wait=60")],
+    endpoints: &[
+        at(Mode::Chat, Method::Post, "/models/{model}/predictions", Wire::Replicate),
+        at(Mode::Completion, Method::Post, "/models/{model}/predictions", Wire::Replicate),
+        at(Mode::ImageGeneration, Method::Post, "/models/{model}/predictions", Wire::Replicate),
+    ],
     free: &[
         free(Method::Get, "/account", &[Proves::Reach, Proves::Auth]),
-        free(Method::Get, "/models/{owner}/{name}", &[Proves::Reach, Proves::Auth, Proves::ModelListed]),
+        free(Method::Get, "/models/{model}", &[Proves::Reach, Proves::Auth, Proves::ModelListed]),
     ],
     refuses: &[],
 };

@@ -63,6 +63,8 @@ fn credential(
                 put(headers, "x-api-key", text, true)?;
                 put(headers, "api-key", text, true)
             }
+            // Mistral's OCR on Azure AI takes a bearer token on every host.
+            Some(Face::Services) if plan.source.mode == Some("ocr") => bearer(headers, text),
             Some(Face::Services) => put(headers, "api-key", text, true),
             Some(Face::Classic { .. } | Face::V1 { .. } | Face::Serverless) | None => bearer(headers, text),
         },

@@ -209,6 +209,9 @@ impl Plan<'_> {
         if !wires::spoken(endpoint.wire) {
             return None;
         }
+        if endpoint.wire == Wire::Replicate {
+            return Some((endpoint.wire, self.extended(wires::replicate::path(&self.name.id))));
+        }
         Some((endpoint.wire, self.url(endpoint.path)?))
     }
 

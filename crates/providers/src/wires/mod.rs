@@ -4,8 +4,9 @@
 mod anthropic;
 pub(crate) mod azure;
 mod bedrock;
-mod chat;
+pub(crate) mod chat;
 mod cohere;
+mod dashscope;
 mod deepgram;
 mod elevenlabs;
 pub(crate) mod follow;
@@ -13,6 +14,7 @@ mod gemini;
 mod members;
 mod ollama;
 mod openai;
+pub(crate) mod replicate;
 mod rerank;
 mod tei;
 mod transcript;
@@ -62,6 +64,8 @@ pub(crate) const fn spoken(wire: Wire) -> bool {
         | Wire::VoyageRerank
         | Wire::NimRerank
         | Wire::MistralOcr
+        | Wire::Replicate
+        | Wire::DashScope
         | Wire::Jobs
         | Wire::VertexAnthropic
         | Wire::VertexEmbed
@@ -71,7 +75,7 @@ pub(crate) const fn spoken(wire: Wire) -> bool {
         | Wire::Watsonx
         | Wire::Deepgram
         | Wire::ElevenLabs => true,
-        Wire::Replicate | Wire::DashScope | Wire::Realtime | Wire::Google => false,
+        Wire::Realtime | Wire::Google => false,
     }
 }
 
@@ -100,7 +104,9 @@ pub(crate) fn encode(wire: Wire, encode: &Encode<'_>) -> Result<Outgoing, Refusa
         Wire::Imagen => vertex::imagen(encode),
         Wire::GoogleRank => vertex::rank(encode),
         Wire::Watsonx => watsonx::encode(encode),
-        Wire::Replicate | Wire::DashScope | Wire::Realtime | Wire::Google | Wire::Jobs => {
+        Wire::Replicate => replicate::encode(encode),
+        Wire::DashScope => dashscope::encode(encode),
+        Wire::Realtime | Wire::Google | Wire::Jobs => {
             Err(Refusal::unsupported(encode.target.provider.id, encode.operation))
         }
     };
@@ -116,6 +122,8 @@ pub(crate) fn reply(wire: Wire, operation: Operation, created: u64) -> Reply {
         (Wire::Cohere, _) => Reply::Translated(cohere::translator(operation, created)),
         (Wire::Gemini, _) => Reply::Translated(gemini::translator(operation, created)),
         (Wire::Ollama, _) => Reply::Translated(ollama::translator(operation, created)),
+        (Wire::Replicate, _) => Reply::Translated(replicate::translator(operation, created)),
+        (Wire::DashScope, _) => Reply::Translated(dashscope::translator(created)),
         (Wire::Tei, _) => Reply::Translated(tei::translator(operation)),
         (Wire::Deepgram, Operation::Transcriptions) => Reply::Translated(deepgram::translator()),
         (Wire::ElevenLabs, Operation::Transcriptions) => Reply::Translated(elevenlabs::translator()),

@@ -21,6 +21,8 @@ mod gemini;
 #[cfg(test)]
 mod golden;
 #[cfg(test)]
+mod jobs;
+#[cfg(test)]
 mod media;
 #[cfg(test)]
 mod ollama;

@@ -7,25 +7,23 @@ use std::collections::VecDeque;
 
 use bytes::Bytes;
 use haleway_health::Class;
-use haleway_providers::{CallOptions, ClientBody, Operation, Refusal, Reply, UnsignedCall};
+use haleway_providers::{Action, CallOptions, ClientBody, Errand, Operation, Refusal, Reply, UnsignedCall};
 use haleway_upstream::{Connection, FaultKind, Lease, Phase};
-use haleway_wire::Envelope;
-use haleway_wire::chat::{AnswerKind, inspect_answer};
 use http::header::CONTENT_TYPE;
-use http::{HeaderMap, HeaderValue, StatusCode};
+use http::{HeaderMap, StatusCode};
+use tokio::time::Instant;
 
 use crate::call::failure::Failed;
 use crate::call::guard::{Attempt, Evidence};
-use crate::call::judge::{Judge, Judged, answer_kind, stream_kind};
+use crate::call::judge::{Judge, Judged, stream_kind};
 use crate::call::stream::{Piece, StreamReader};
+use crate::call::whole::{self, Road, may_have_run};
 use crate::deployment::AttemptLimits;
 
-/// The type of answers unless their translator says otherwise.
-const JSON: &str = "application/json";
 /// Largest answer that is not a stream, in bytes.
-const ANSWER_LIMIT: usize = 128 * 1024 * 1024;
+pub(super) const ANSWER_LIMIT: usize = 128 * 1024 * 1024;
 /// As much of an error answer as is read.
-const ERROR_LIMIT: usize = 64 * 1024;
+pub(super) const ERROR_LIMIT: usize = 64 * 1024;
 /// As much of a stream as is held back before its first output.
 const HELD_LIMIT: usize = 64 * 1024;
 
@@ -40,6 +38,33 @@ pub(crate) struct Ask<'a> {
     /// Routing needs the tokens of every answer.
     pub(crate) count_tokens: bool,
     pub(crate) limits: AttemptLimits,
+    /// The caller of a stream asked for its usage.
+    pub(crate) wants_usage: bool,
+    /// Set when the call is about objects: the call is built from it instead of from the body.
+    pub(crate) errand: Option<&'a Errand<'a>>,
+}
+
+impl Ask<'_> {
+    /// What an errand knows of a failure that its status does not say. `sent`: the request may have arrived.
+    pub(super) fn weigh(&self, mut failed: Failed, sent: bool) -> Failed {
+        let Some(errand) = self.errand else { return failed };
+        if matches!(failed.upstream_status, 404 | 405) {
+            // The caller named an object that is not there; without one, this server keeps no such objects. Neither
+            // says anything about the models that it serves.
+            let (class, other) = match errand.action.id() {
+                Some(_) => (Class::BadRequest, false),
+                None => (Class::ModeMismatch, true),
+            };
+            (failed.class, failed.scope) = (class, class.default_scope());
+            (failed.retry_same, failed.retry_other) = (false, other);
+        }
+        if failed.class == Class::Conflict {
+            // The object's own state is in the way: it is there again at the next try.
+            failed.retry_same = false;
+        }
+        failed.is_final = errand.action.makes() && sent && may_have_run(failed.upstream_status);
+        failed
+    }
 }
 
 /// How an attempt ended.
@@ -47,6 +72,8 @@ pub(crate) struct Ask<'a> {
 pub(crate) enum Ended {
     /// With an answer in one piece. Its success is reported.
     Answer { status: StatusCode, headers: HeaderMap, body: Bytes },
+    /// With an object's bytes, to be relayed as they come.
+    Download { headers: HeaderMap, relay: Box<haleway_upstream::Relay>, attempt: Attempt },
     /// With a stream that has said something.
     Stream { headers: HeaderMap, held: VecDeque<Bytes>, reader: Box<StreamReader>, attempt: Attempt },
     /// With a failure whose evidence is still to be reported.
@@ -64,14 +91,19 @@ pub(crate) async fn run(mut attempt: Attempt, ask: &Ask<'_>) -> Ended {
         drop_params: attempt.deployment().model.params.drop_params,
         created: clock.now().as_millis() / 1000,
     };
-    let call = match attempt.deployment().target.call(ask.operation, ask.body, ask.captured, options) {
-        Ok(call) => call,
-        Err(refusal) => {
-            let failed = Failed::own(Class::Local, refusal.code, refusal.message.clone());
-            attempt.fail(&failed).report();
-            return Ended::Refused(refusal);
-        }
+    let target = &attempt.deployment().target;
+    let call = match ask.errand {
+        Some(errand) => target.errand(errand, ask.captured, options),
+        None => target.call(ask.operation, ask.body, ask.captured, options),
     };
+    let call = match call {
+        Ok(call) => call,
+        Err(refusal) => return refused(attempt, refusal),
+    };
+    let makes_events = matches!(ask.operation, Operation::Chat | Operation::Completions);
+    if ask.stream && call.reply.is_whole() && speaks(ask.operation) && !makes_events {
+        return refused(attempt, without_streams(ask.operation));
+    }
     let target = &attempt.deployment().target;
     let judge = Judge {
         provider: target.provider.id,
@@ -79,8 +111,9 @@ pub(crate) async fn run(mut attempt: Attempt, ask: &Ask<'_>) -> Ended {
         callers_model: ask.captured.is_some(),
         now_millis: clock.now().as_millis(),
     };
+    let road = Road { headers: call.reply.continues().then(|| call.headers.clone()), began: Instant::now() };
     let (unsigned, reply, strip_usage) = call.into_parts();
-    let answer = match send(&attempt, &unsigned, ask.limits).await {
+    let answer = match send(&attempt, &unsigned, ask).await {
         Ok(answer) => answer,
         Err(fault) => return failed(attempt, *fault),
     };
@@ -89,10 +122,14 @@ pub(crate) async fn run(mut attempt: Attempt, ask: &Ask<'_>) -> Ended {
         let (status, headers) = (answer.status.as_u16(), answer.headers.clone());
         // A body that breaks off still leaves status and headers to judge by.
         let body = answer.read_all(ERROR_LIMIT).await.unwrap_or_default();
-        return judged(attempt, judge.answer(status, headers, &body));
+        return judged(attempt, judge.answer(status, headers, &body), ask);
     }
     let reader = match manner(ask, &reply, &answer.headers) {
-        Manner::Whole => return whole_answer(attempt, answer, reply, ask, judge).await,
+        Manner::Whole => return whole::answer(attempt, answer, reply, ask, judge, &road).await,
+        Manner::Download => {
+            let (_, headers, relay) = answer.into_relay();
+            return Ended::Download { headers, relay: Box::new(relay), attempt };
+        }
         Manner::Events => {
             let (_, headers, relay) = answer.into_relay();
             let kind = stream_kind(ask.operation);
@@ -116,6 +153,8 @@ enum Manner {
     Events,
     /// As a stream of bytes that mean nothing here: sound.
     Bytes,
+    /// As an object's bytes, which may be none.
+    Download,
 }
 
 fn manner(ask: &Ask<'_>, reply: &Reply, headers: &HeaderMap) -> Manner {
@@ -124,7 +163,7 @@ fn manner(ask: &Ask<'_>, reply: &Reply, headers: &HeaderMap) -> Manner {
     let events = is(b"text/event-stream");
     match ask.operation {
         Operation::Chat | Operation::Completions | Operation::Responses | Operation::Messages => {
-            if ask.stream { Manner::Events } else { Manner::Whole }
+            if ask.stream && !reply.is_whole() { Manner::Events } else { Manner::Whole }
         }
         // Many models pass over the wish for a stream; what came decides.
         Operation::Images | Operation::ImageEdits | Operation::Transcriptions | Operation::Translations
@@ -140,6 +179,9 @@ fn manner(ask: &Ask<'_>, reply: &Reply, headers: &HeaderMap) -> Manner {
             } else {
                 Manner::Bytes
             }
+        }
+        Operation::Files | Operation::Videos if is_content(ask) && matches!(reply, Reply::Passthrough) => {
+            Manner::Download
         }
         Operation::Images
         | Operation::ImageEdits
@@ -161,8 +203,9 @@ fn manner(ask: &Ask<'_>, reply: &Reply, headers: &HeaderMap) -> Manner {
 async fn send(
     attempt: &Attempt,
     call: &UnsignedCall,
-    limits: AttemptLimits,
+    ask: &Ask<'_>,
 ) -> Result<haleway_upstream::Reply, Box<Failed>> {
+    let limits = ask.limits;
     let (clock, deployment) = (attempt.gateway().clock, attempt.deployment());
     let lease = match tokio::time::timeout(limits.stated(), deployment.authorise()).await {
         Ok(lease) => lease.map_err(|fault| Box::new(Failed::without_credential(&fault)))?,
@@ -171,7 +214,7 @@ async fn send(
     let exchange = async |lease: &Lease| {
         let request = call.request(clock.now().as_millis(), &lease.credential);
         let sent = deployment.upstream.send(request, limits.deadlines, Connection::Pooled).await;
-        sent.map_err(|fault| Box::new(transport(&fault, limits)))
+        sent.map_err(|fault| Box::new(ask.weigh(transport(&fault, limits), fault.sent())))
     };
     let answer = exchange(&lease).await?;
     match deployment.authorise_anew(&lease, answer.status.as_u16(), &answer.headers).await {
@@ -180,51 +223,27 @@ async fn send(
     }
 }
 
-async fn whole_answer(
-    attempt: Attempt,
-    answer: haleway_upstream::Reply,
-    reply: Reply,
-    ask: &Ask<'_>,
-    judge: Judge,
-) -> Ended {
-    let (status, mut headers) = (answer.status, answer.headers.clone());
-    let body = match answer.read_all(ANSWER_LIMIT).await {
-        Ok(body) => body,
-        Err(fault) => return failed(attempt, transport(&fault, ask.limits)),
-    };
-    let body = match reply {
-        Reply::Passthrough => body,
-        Reply::Translated(mut translator) => match translator.answer(&body) {
-            Ok(body) => {
-                headers.remove(CONTENT_TYPE);
-                let kind = translator.content_type();
-                if kind != JSON {
-                    headers.insert(CONTENT_TYPE, HeaderValue::from_static(kind));
-                }
-                body
-            }
-            Err(error) if says_it_failed(&body) => {
-                tracing::debug!(error = %error, "an error inside a success status");
-                return judged(attempt, judge.answer(status.as_u16(), headers, &body));
-            }
-            Err(error) => {
-                let fault = Failed::own(Class::MalformedResponse, "bad_answer", error.to_string());
-                return failed(attempt, fault);
-            }
-        },
-    };
-    let mut usage = None;
-    if let Some(kind) = answer_kind(ask.operation) {
-        let facts = inspect_answer(&body, kind);
-        if facts.error || !facts.structure_ok || facts.finish.is_some_and(|finish| finish.is_failure()) {
-            return judged(attempt, judge.answer(status.as_u16(), headers, &body));
-        }
-        usage = facts.usage;
-    } else if is_media(ask.operation) && begins_like_error(&body) && looks_like_error(&body) {
-        return judged(attempt, judge.answer(status.as_u16(), headers, &body));
+/// Whether the caller wants an object's bytes.
+pub(super) fn is_content(ask: &Ask<'_>) -> bool {
+    ask.errand.is_some_and(|errand| matches!(errand.action, Action::Content(_)))
+}
+
+/// Ends an attempt before anything is sent.
+fn refused(attempt: Attempt, refusal: Refusal) -> Ended {
+    let failed = Failed::own(Class::Local, refusal.code, refusal.message.clone());
+    attempt.fail(&failed).report();
+    Ended::Refused(refusal)
+}
+
+/// Whole answers are made into the events of chats and completions only.
+fn without_streams(operation: Operation) -> Refusal {
+    Refusal {
+        status: 400,
+        code: "unsupported_operation",
+        param: Some("stream".to_owned()),
+        message: format!("this deployment's provider has no streams for {operation}"),
+        retry_other: true,
     }
-    attempt.succeed(usage);
-    Ended::Answer { status, headers, body }
 }
 
 /// Holds a stream back until it says something.
@@ -275,19 +294,19 @@ pub(crate) const fn speaks(operation: Operation) -> bool {
     }
 }
 
-fn judged(attempt: Attempt, judged: Judged) -> Ended {
+pub(super) fn judged(attempt: Attempt, judged: Judged, ask: &Ask<'_>) -> Ended {
     if judged.unlisted {
         attempt.gateway().metrics.unlisted_error(attempt.deployment().target.provider.id);
     }
-    failed(attempt, judged.failed)
+    failed(attempt, ask.weigh(judged.failed, true))
 }
 
-fn failed(attempt: Attempt, fault: Failed) -> Ended {
+pub(super) fn failed(attempt: Attempt, fault: Failed) -> Ended {
     let evidence = attempt.fail(&fault);
     Ended::Failed(Box::new(fault), evidence)
 }
 
-fn transport(fault: &haleway_upstream::Fault, limits: AttemptLimits) -> Failed {
+pub(super) fn transport(fault: &haleway_upstream::Fault, limits: AttemptLimits) -> Failed {
     let failed = Failed::transport(fault);
     if limits.by_caller && fault.kind() == FaultKind::Timeout(Phase::Total) {
         return by_caller(failed);
@@ -295,7 +314,7 @@ fn transport(fault: &haleway_upstream::Fault, limits: AttemptLimits) -> Failed {
     failed
 }
 
-fn blame(failed: Failed, limits: AttemptLimits) -> Failed {
+pub(super) fn blame(failed: Failed, limits: AttemptLimits) -> Failed {
     if limits.by_caller && failed.class == Class::Timeout && failed.reason == Phase::Total.as_str() {
         return by_caller(failed);
     }
@@ -310,25 +329,4 @@ fn by_caller(failed: Failed) -> Failed {
         message: "the time that the caller allowed (x-litellm-timeout) passed".to_owned(),
         ..failed
     }
-}
-
-/// Whether a body with a success status is an error, or an answer that ends like one.
-fn says_it_failed(body: &[u8]) -> bool {
-    let facts = inspect_answer(body, AnswerKind::Chat);
-    facts.error || facts.finish.is_some_and(|finish| finish.is_failure())
-}
-
-/// Sound, pictures and what is made of them: answers of which only an error is looked at.
-const fn is_media(operation: Operation) -> bool {
-    operation.file().is_some() || matches!(operation, Operation::Images | Operation::Speech)
-}
-
-/// An error is said at once; what follows may be megabytes of a picture.
-fn begins_like_error(body: &[u8]) -> bool {
-    let start = body.get(..512).unwrap_or(body);
-    start.trim_ascii_start().starts_with(b"{") && memchr::memmem::find(start, b"\"error\"").is_some()
-}
-
-fn looks_like_error(body: &[u8]) -> bool {
-    Envelope::parse(body).is_ok_and(|envelope| envelope.get("error").is_some_and(|raw| raw.get() != "null"))
 }

@@ -39,6 +39,8 @@ pub(crate) struct Failed {
     pub(crate) neutral: bool,
     /// Nothing was sent: the deployment's wire cannot say what the caller asks.
     pub(crate) refusal: Option<Box<Refusal>>,
+    /// The request may have been carried out, and once more would be once too often.
+    pub(crate) is_final: bool,
 }
 
 impl Failed {
@@ -57,6 +59,7 @@ impl Failed {
             headers: None,
             neutral: false,
             refusal: None,
+            is_final: false,
         }
     }
 
@@ -96,6 +99,7 @@ impl Failed {
             headers: Some(Box::new(headers)),
             neutral: false,
             refusal: None,
+            is_final: false,
         }
     }
 

@@ -5,6 +5,7 @@
 //! deployment could still serve the call.
 
 pub(crate) mod attempt;
+pub mod download;
 pub(crate) mod failure;
 mod form;
 pub(crate) mod guard;
@@ -17,6 +18,7 @@ pub mod relay;
 pub(crate) mod stream;
 mod suspicion;
 mod trail;
+mod whole;
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -24,11 +26,11 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use haleway_health::{Generation, Timestamp, TrialLease};
-use haleway_providers::{ClientBody, Operation};
+use haleway_providers::{ClientBody, Errand, Operation};
 use haleway_routing::{
     self as routing, CallPlan, Facts, GiveUp, Health as _, Resolution, Step, Strategy, View,
 };
-use http::header::CONTENT_TYPE;
+use http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
 use http::{HeaderMap, HeaderValue, Request, Response, StatusCode};
 
 use crate::body::Body;
@@ -105,10 +107,11 @@ where
         live: &live,
         operation,
         body: ClientBody { members: &envelope, form: form.as_ref() },
+        errand: None,
         stream,
         model: &model,
         began,
-        limits: CallLimits { caller: caller_limit(&wishes, stream), ..live.limits },
+        limits: call_limits(&live, &wishes, stream),
         call_id,
         bytes: &bytes,
     };
@@ -119,11 +122,12 @@ where
     answer
 }
 
-fn caller_limit(wishes: &Wishes, stream: bool) -> Option<Duration> {
-    if stream { wishes.stream_timeout.or(wishes.timeout) } else { wishes.timeout }
+pub(crate) fn call_limits(live: &Live, wishes: &Wishes, stream: bool) -> CallLimits {
+    let caller = if stream { wishes.stream_timeout.or(wishes.timeout) } else { wishes.timeout };
+    CallLimits { caller, ..live.limits }
 }
 
-fn call_id(headers: &HeaderMap) -> HeaderValue {
+pub(crate) fn call_id(headers: &HeaderMap) -> HeaderValue {
     headers.get("x-litellm-call-id").cloned().unwrap_or_else(|| {
         // Not a secret: a fast generator will do.
         let id = uuid::Builder::from_random_bytes(fastrand::u128(..).to_ne_bytes()).into_uuid();
@@ -132,21 +136,23 @@ fn call_id(headers: &HeaderMap) -> HeaderValue {
 }
 
 /// One call, resolved.
-struct Session<'a> {
-    gateway: &'a Arc<Gateway>,
-    live: &'a Live,
-    operation: Operation,
-    body: ClientBody<'a>,
-    stream: bool,
-    model: &'a str,
-    began: Timestamp,
-    limits: CallLimits,
-    call_id: &'a HeaderValue,
-    bytes: &'a [u8],
+pub(crate) struct Session<'a> {
+    pub(crate) gateway: &'a Arc<Gateway>,
+    pub(crate) live: &'a Live,
+    pub(crate) operation: Operation,
+    pub(crate) body: ClientBody<'a>,
+    /// Set when the call is about objects (`crate::errands`).
+    pub(crate) errand: Option<&'a Errand<'a>>,
+    pub(crate) stream: bool,
+    pub(crate) model: &'a str,
+    pub(crate) began: Timestamp,
+    pub(crate) limits: CallLimits,
+    pub(crate) call_id: &'a HeaderValue,
+    pub(crate) bytes: &'a [u8],
 }
 
 impl Session<'_> {
-    async fn run(
+    pub(crate) async fn run(
         &self,
         wishes: &Wishes,
         resolution: &Resolution<'_>,
@@ -184,6 +190,11 @@ impl Session<'_> {
                     suspicion.acquit();
                     return Ok(self.answer(deployment, &plan, &trail, status, &headers, body));
                 }
+                Ended::Download { headers, relay, attempt } => {
+                    suspicion.acquit();
+                    let download = download::Download::new(*relay, attempt, place);
+                    return Ok(self.download(deployment, &plan, &trail, &headers, download));
+                }
                 Ended::Stream { headers, held, reader, attempt } => {
                     suspicion.acquit();
                     let relay = relay::Relay::new(held, *reader, attempt, place);
@@ -199,9 +210,13 @@ impl Session<'_> {
             tracing::debug!(deployment = %deployment.id(), class = %failed.class, status = failed.upstream_status, reason = failed.reason, "attempt failed");
             trail.failed(deployment, &failed);
             failure = Some(failed.for_plan());
+            let is_final = failed.is_final;
             // What a provider said tells more than that another wire could not say the request.
             if failed.refusal.is_none() || last.is_none() {
                 last = Some(LastFailure { failed, deployment: Arc::clone(deployment) });
+            }
+            if is_final {
+                return Err(self.give_up(GiveUp::NotRetryable, last.as_ref(), &plan, &trail));
             }
         }
     }
@@ -220,7 +235,8 @@ impl Session<'_> {
             .transpose()?;
         let group_retries = self.live.group_retries.get(group.0 as usize).copied().flatten();
         // Four bytes of JSON make about one token: enough to tell a prompt that cannot fit. Of a file they say nothing.
-        let checks = self.live.table.settings().pre_call_checks && self.body.form.is_none();
+        let checks =
+            self.live.table.settings().pre_call_checks && self.body.form.is_none() && self.errand.is_none();
         Ok(routing::Call {
             model: self.model,
             facts: Facts { tags, input_tokens: checks.then_some(self.bytes.len() as u64 / 4) },
@@ -282,6 +298,8 @@ impl Session<'_> {
             stream: self.stream,
             count_tokens: self.live.table.settings().strategy == Strategy::UsageBased,
             limits: self.attempt_limits(deployment, left),
+            wants_usage: self.stream && read::wants_usage(self.body.members),
+            errand: self.errand,
         };
         let attempt = Attempt::begin(self.gateway, self.live, deployment, generation, trial);
         attempt::run(attempt, &ask).await
@@ -290,7 +308,8 @@ impl Session<'_> {
     /// The deadlines of an attempt. What is uploaded is heard or painted before the first word comes, so only text is
     /// held to its first token.
     fn attempt_limits(&self, deployment: &Deployment, left: Option<Duration>) -> AttemptLimits {
-        let speaks = attempt::speaks(self.operation);
+        // A content may take as long as it likes, as long as it flows.
+        let speaks = attempt::speaks(self.operation) || self.errand.is_some();
         let mut limits = deployment.limits(self.stream && speaks, self.limits, left);
         if self.stream && !speaks {
             limits.deadlines.gap = Some(deployment.model.health.stream.gap);
@@ -321,6 +340,24 @@ impl Session<'_> {
         let kind = upstream.get(CONTENT_TYPE).cloned();
         let kind = kind.unwrap_or(HeaderValue::from_static("application/json"));
         response.headers_mut().insert(CONTENT_TYPE, kind);
+        response
+    }
+
+    fn download(
+        &self,
+        deployment: &Deployment,
+        plan: &CallPlan<'_>,
+        trail: &Trail,
+        upstream: &HeaderMap,
+        download: download::Download,
+    ) -> Response<Body> {
+        let mut response = Response::new(Body::Download(Box::new(download)));
+        *response.headers_mut() = self.served_headers(deployment, plan, trail, upstream);
+        for name in [CONTENT_TYPE, CONTENT_DISPOSITION] {
+            if let Some(value) = upstream.get(&name) {
+                response.headers_mut().insert(name, value.clone());
+            }
+        }
         response
     }
 

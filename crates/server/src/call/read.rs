@@ -138,6 +138,17 @@ pub(crate) fn stream(envelope: &Envelope<'_>) -> Result<bool, ApiError> {
     }
 }
 
+/// Whether the caller of a stream asks for its usage.
+pub(crate) fn wants_usage(envelope: &Envelope<'_>) -> bool {
+    #[derive(serde::Deserialize)]
+    struct Asked {
+        #[serde(default)]
+        include_usage: bool,
+    }
+    let options = envelope.get("stream_options");
+    options.is_some_and(|raw| serde_json::from_str::<Asked>(raw.get()).is_ok_and(|asked| asked.include_usage))
+}
+
 /// Checks that what the operation cannot do without is there, with the right type.
 ///
 /// # Errors

@@ -229,6 +229,8 @@ async fn exchange(
     let expect = probe.expect;
     let (unsigned, _, _) = probe.call.into_parts();
     let unanswered = |fault: Fault| Failed::transport(&fault);
+    // A service that answers later than it may is as good as silent.
+    let limit = expect.http.as_ref().and_then(|check| check.max_latency);
     let answer = async {
         let lease = match tokio::time::timeout_at(until, deployment.authorise()).await {
             Ok(lease) => lease.map_err(|fault| Failed::without_credential(&fault))?,
@@ -237,6 +239,7 @@ async fn exchange(
         let send = async |lease: &Lease| {
             let request = unsigned.request(sent_at.as_millis(), &lease.credential);
             let left = until.saturating_duration_since(Instant::now());
+            let left = limit.map_or(left, |limit| left.min(limit));
             deployment.upstream.send(request, Deadlines::total(left), connection).await
         };
         let mut reply = send(&lease).await.map_err(unanswered)?;

@@ -19,6 +19,7 @@ use tower::ServiceExt;
 
 use crate::body::Body;
 use crate::call;
+use crate::errands;
 use crate::error::{ApiError, ErrorShape};
 use crate::fleet;
 use crate::gateway::Gateway;
@@ -44,6 +45,14 @@ impl Routes {
         B: http_body::Body<Data = Bytes> + Send + 'static,
         B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
     {
+        if let Some(path) = errands::Path::of(request.uri().path())
+            && request.method() != Method::OPTIONS
+        {
+            // Boxed, so that model calls do not carry its size.
+            let mut response = Box::pin(errands::handle(&self.gateway, path, request)).await;
+            secure(&mut response);
+            return response;
+        }
         let target = model_call(request.uri().path())
             .map(|(operation, model)| (operation, model.map(|model| decode(model).into_owned())));
         let mut response = match target {
@@ -92,7 +101,7 @@ impl Routes {
 /// `/v1/chat/completions`, the same without `/v1`, under `/openai/deployments/{model}` and `/engines/{model}`.
 fn model_call(path: &str) -> Option<(Operation, Option<&str>)> {
     let path = path.strip_suffix('/').unwrap_or(path);
-    for operation in Operation::ALL {
+    for operation in Operation::ALL.into_iter().filter(|operation| !operation.keeps_objects()) {
         let Some(rest) = path.strip_suffix(operation.path()) else { continue };
         let rest = rest.strip_suffix("/v1").filter(|rest| !rest.is_empty()).unwrap_or(rest);
         match rest {

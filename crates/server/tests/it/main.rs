@@ -3,6 +3,8 @@
 #[cfg(test)]
 mod bridges;
 #[cfg(test)]
+mod errands;
+#[cfg(test)]
 mod failover;
 #[cfg(test)]
 mod files;
@@ -24,3 +26,5 @@ mod recovery;
 mod routing;
 #[cfg(test)]
 mod seeds;
+#[cfg(test)]
+mod watched;

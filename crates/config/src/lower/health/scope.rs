@@ -32,6 +32,10 @@ fn is_prefix(name: &str) -> bool {
 
 fn one(name: &str, field: Field<'_>, scope: Reach, draft: &mut Draft) {
     let report = field.report;
+    // Read with the deployment's other probe settings (`lower::http`).
+    if name == "probe.http" && scope == Reach::Deployment {
+        return;
+    }
     if let Some((_, why)) = INERT.iter().find(|(inert, _)| *inert == name) {
         // `auto` leaves the choice to us, which is what happens.
         if field.value.as_str() != Some("auto") {

@@ -2,10 +2,12 @@
 //! the client asked, and the completion and chunks it gets.
 
 mod answer;
+mod events;
 mod messages;
 mod tools;
 
 pub(super) use answer::{Chunks, Counts, call, completion, message};
+pub use events::events_of;
 pub(super) use messages::{Call, Piece, Role, Said, conversation, data_url, name_of_call};
 pub(super) use tools::{Choice, Format, Function, Tool, choice, format, tools};
 
