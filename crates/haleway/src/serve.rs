@@ -142,10 +142,16 @@ pub(crate) async fn run_gateway(
     let serving = gateway.tasks.spawn(serve(listener, handler, Limits::default(), stop_listening.clone()));
     tracing::info!(%addr, "listening");
     end.await;
+    let ended_at = tokio::time::Instant::now();
     tracing::info!("shutting down: not ready any more, finishing what runs");
     gateway.shutdown.cancel();
     stop_listening.cancel();
     serving.await.context("the listener ended in a fault")?;
+    gateway
+        .drain_sessions(
+            Limits::default().drain.saturating_sub(tokio::time::Instant::now().duration_since(ended_at)),
+        )
+        .await;
     if let Some(admin) = admin {
         admin.stop();
     }

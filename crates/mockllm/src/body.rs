@@ -73,6 +73,11 @@ impl Timed {
         }
     }
 
+    /// No body and no meter.
+    pub(crate) fn nothing() -> Self {
+        Self { pieces: VecDeque::new(), sleep: None, ticket: None, place: None, reset: Arc::default() }
+    }
+
     fn finish_if_empty(&mut self) {
         if self.pieces.is_empty() {
             if let Some(mut ticket) = self.ticket.take() {

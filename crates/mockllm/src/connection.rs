@@ -13,6 +13,7 @@ use http::{Request, Response};
 use http_body_util::{BodyExt, Limited};
 use hyper::body::Incoming;
 use hyper::service::service_fn;
+use hyper::upgrade::OnUpgrade;
 use hyper_util::rt::TokioIo;
 use serde_json::Value;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
@@ -27,6 +28,7 @@ use crate::form;
 use crate::meter::{Kept, Ticket};
 use crate::mock::{Deployment, Running, Shared};
 use crate::net::MemStream;
+use crate::realtime;
 use crate::request::{Call, key};
 use crate::script::Act;
 
@@ -126,7 +128,7 @@ pub(crate) async fn serve<T: Abortable>(shared: Arc<Shared>, stream: T, name: Ar
     let mut builder = hyper::server::conn::http1::Builder::new();
     builder.header_read_timeout(None);
     // Broken connections are this crate's trade: neither ours nor the client's are worth a word.
-    drop(builder.serve_connection(TokioIo::new(line), service).await);
+    drop(builder.serve_connection(TokioIo::new(line), service).with_upgrades().await);
 }
 
 impl Visit {
@@ -228,6 +230,17 @@ impl Visit {
             | Act::ResetAfterHeaders => {}
         }
         let told = Told::new(call, &running.script, behaviour, number, self.shared.uptime());
+        if behaviour.act != Act::Status
+            && realtime::is_asked(call)
+            && let Some(upgrade) = call.head.extensions.get::<OnUpgrade>().cloned()
+        {
+            deployment.meter.answered(101, 0, 0);
+            let mut answer = Response::new(Timed::nothing());
+            *answer.status_mut() = http::StatusCode::SWITCHING_PROTOCOLS;
+            *answer.headers_mut() = realtime::accepted(&call.head.headers);
+            self.shared.carry(realtime::serve(upgrade, behaviour.clone(), told, ticket));
+            return Ok(answer);
+        }
         let outcome = outcome(call, behaviour, &told);
         let (prompt, completion) =
             if outcome.status.is_success() { (told.prompt_tokens, told.completion_tokens) } else { (0, 0) };

@@ -31,6 +31,7 @@ mod mock;
 pub mod net;
 mod objects;
 mod openai;
+mod realtime;
 mod request;
 mod script;
 

@@ -230,6 +230,17 @@ impl Shared {
         Instant::now().duration_since(self.started)
     }
 
+    /// Carries what outlives its request, until the mock ends.
+    pub(crate) fn carry(&self, session: impl Future<Output = ()> + Send + 'static) {
+        let stop = self.stop.clone();
+        self.tasks.spawn(async move {
+            tokio::select! {
+                () = session => {}
+                () = stop.cancelled() => {}
+            }
+        });
+    }
+
     fn serve<T: Abortable>(self: &Arc<Self>, stream: T, name: &Arc<str>, stop: CancellationToken) {
         let number = self.connections.fetch_add(1, Relaxed) + 1;
         let serving = serve(Arc::clone(self), stream, Arc::clone(name), number);

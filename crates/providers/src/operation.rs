@@ -43,11 +43,13 @@ pub enum Operation {
     ImageEdits,
     /// `/images/variations`: a form with an image.
     ImageVariations,
+    /// `/realtime`: a session over a WebSocket. See [`crate::Target::session`].
+    Realtime,
 }
 
 impl Operation {
     /// Every operation, in the order of declaration.
-    pub const ALL: [Self; 17] = [
+    pub const ALL: [Self; 18] = [
         Self::Chat,
         Self::Completions,
         Self::Embeddings,
@@ -65,6 +67,7 @@ impl Operation {
         Self::Translations,
         Self::ImageEdits,
         Self::ImageVariations,
+        Self::Realtime,
     ];
 
     /// The client's path below `/v1`.
@@ -87,6 +90,7 @@ impl Operation {
             Self::Translations => "/audio/translations",
             Self::ImageEdits => "/images/edits",
             Self::ImageVariations => "/images/variations",
+            Self::Realtime => "/realtime",
         }
     }
 
@@ -106,6 +110,7 @@ impl Operation {
             Self::Videos => Mode::VideoGeneration,
             Self::Transcriptions | Self::Translations => Mode::AudioTranscription,
             Self::ImageEdits | Self::ImageVariations => Mode::ImageEdit,
+            Self::Realtime => Mode::Realtime,
         }
     }
 
@@ -126,7 +131,8 @@ impl Operation {
             | Self::Ocr
             | Self::Files
             | Self::Batches
-            | Self::Videos => None,
+            | Self::Videos
+            | Self::Realtime => None,
         }
     }
 

@@ -17,7 +17,7 @@ use crate::registry::{Provider, Wire};
 use crate::route::{Place, Route};
 use crate::sigv4::Signer;
 use crate::wires::{self, Encode};
-use crate::{Call, CallOptions, ClientBody, Mode, ModeOrigin, Operation, Refusal};
+use crate::{Call, CallOptions, ClientBody, Mode, ModeOrigin, Operation, Refusal, Reply};
 
 /// A resolved deployment.
 pub struct Target {
@@ -143,6 +143,37 @@ impl Target {
         })
     }
 
+    /// The request that begins a realtime session, for traffic and probes; what a handshake adds is the
+    /// transport's. `captured` is what a wildcard's `*` stands for. With `intent` (`transcription`) the session is
+    /// asked for what it is for.
+    ///
+    /// # Errors
+    /// When the provider has no sessions or the model's name cannot be part of a URL.
+    pub fn session(&self, captured: Option<&str>, intent: Option<&str>) -> Result<Call, Refusal> {
+        self.session_of(self.model_of(captured).as_deref(), intent)
+    }
+
+    /// [`Self::session`] with the deployment's own model, or with `model`.
+    pub(crate) fn session_of(&self, model: Option<&str>, intent: Option<&str>) -> Result<Call, Refusal> {
+        let operation = Operation::Realtime;
+        let route = self.route(operation).ok_or_else(|| Refusal::unsupported(self.provider.id, operation))?;
+        let mut place = Place::default();
+        if let Some(intent) = intent {
+            place.query.push(("intent".to_owned(), intent.to_owned()));
+        }
+        let mut headers = self.headers.clone();
+        headers.remove(header::CONTENT_TYPE);
+        Ok(Call {
+            method: Method::GET,
+            uri: self.uri(route, model, false, &place)?,
+            headers,
+            body: Payload::empty(),
+            reply: Reply::Passthrough,
+            strip_usage: false,
+            signer: self.signer.clone(),
+        })
+    }
+
     fn route(&self, operation: Operation) -> Option<&Route> {
         self.routes.get(operation.index()).and_then(Option::as_ref)
     }
@@ -202,7 +233,7 @@ pub(crate) struct Encoded {
     /// The provider's body.
     pub(crate) body: Bytes,
     /// How the answer becomes the client's.
-    pub(crate) reply: crate::Reply,
+    pub(crate) reply: Reply,
     /// See [`Call::strip_usage`].
     pub(crate) strip_usage: bool,
 }
@@ -216,7 +247,7 @@ pub(crate) struct Outgoing {
     /// What the request adds to the deployment's URL.
     pub(crate) place: Place,
     /// How the answer becomes the client's.
-    pub(crate) reply: crate::Reply,
+    pub(crate) reply: Reply,
     /// See [`Call::strip_usage`].
     pub(crate) strip_usage: bool,
 }

@@ -93,6 +93,8 @@ impl Gateway {
             retries: RetryShare::default(),
             tasks,
             shutdown,
+            sessions: TaskTracker::new(),
+            end_sessions: CancellationToken::new(),
             wake_prober: Notify::new(),
         }))
     }

@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
+use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use haleway_config::Config;
@@ -105,6 +106,22 @@ pub struct Gateway {
     pub tasks: TaskTracker,
     /// Begins shutdown.
     pub shutdown: CancellationToken,
+    /// Realtime sessions.
+    pub sessions: TaskTracker,
+    /// Ends the sessions that still run.
+    pub end_sessions: CancellationToken,
     /// Wakes the prober when something changed that it should know at once.
     pub wake_prober: Notify,
+}
+
+impl Gateway {
+    /// Waits until the realtime sessions have ended, for `patience` at most; then tells both sides of those that still
+    /// run, and waits for their goodbyes.
+    pub async fn drain_sessions(&self, patience: Duration) {
+        self.sessions.close();
+        if tokio::time::timeout(patience, self.sessions.wait()).await.is_err() {
+            self.end_sessions.cancel();
+            self.sessions.wait().await;
+        }
+    }
 }

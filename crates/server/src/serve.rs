@@ -81,7 +81,7 @@ where
             let answer = handler(request);
             async move { Ok::<_, Infallible>(answer.await) }
         });
-        let connection = builder.serve_connection(TokioIo::new(stream), service).into_owned();
+        let connection = builder.serve_connection_with_upgrades(TokioIo::new(stream), service).into_owned();
         let connection = graceful.watch(connection);
         tasks.spawn(async move {
             if let Err(error) = connection.await {

@@ -90,16 +90,27 @@ impl Upstream {
         connection: Connection,
     ) -> Result<Reply, Fault> {
         let started = Instant::now();
-        let exchange = self.exchange(request.map(Into::into), connection);
-        let (response, reconnected) = match deadlines.before_head(started) {
-            None => exchange.await?,
+        let (response, reconnected) =
+            self.head(request.map(Into::into), started, deadlines, connection).await?;
+        Ok(Reply::new(response, reconnected, started, deadlines))
+    }
+
+    /// The head of the answer to a request that was `started`, within the deadlines that can strike before it.
+    pub(crate) async fn head(
+        &self,
+        request: Request<Payload>,
+        started: Instant,
+        deadlines: Deadlines,
+        connection: Connection,
+    ) -> Result<(Response<Incoming>, bool), Fault> {
+        let exchange = self.exchange(request, connection);
+        match deadlines.before_head(started) {
+            None => exchange.await,
             Some((at, phase)) => match tokio::time::timeout_at(at, exchange).await {
-                Ok(result) => result?,
-                Err(_elapsed) => return Err(Fault::timeout(phase)),
+                Ok(result) => result,
+                Err(_elapsed) => Err(Fault::timeout(phase)),
             },
-        };
-        let (head, body) = response.into_parts();
-        Ok(Reply { status: head.status, headers: head.headers, reconnected, body, started, deadlines })
+        }
     }
 
     async fn exchange(
@@ -147,6 +158,16 @@ pub struct Reply {
 }
 
 impl Reply {
+    pub(crate) fn new(
+        response: Response<Incoming>,
+        reconnected: bool,
+        started: Instant,
+        deadlines: Deadlines,
+    ) -> Self {
+        let (head, body) = response.into_parts();
+        Self { status: head.status, headers: head.headers, reconnected, body, started, deadlines }
+    }
+
     /// When the call began.
     pub const fn started(&self) -> Instant {
         self.started

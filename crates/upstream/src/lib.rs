@@ -24,6 +24,7 @@ mod deadline;
 mod fault;
 mod network;
 mod relay;
+mod socket;
 mod watch;
 
 #[cfg(test)]
@@ -35,3 +36,4 @@ pub use deadline::{Deadlines, Phase};
 pub use fault::{Fault, FaultKind};
 pub use network::{Dial, Dialled, Dialling, Network, NetworkError};
 pub use relay::{Relay, read_all};
+pub use socket::{Opened, Session, Socket, socket};

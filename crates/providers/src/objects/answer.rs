@@ -72,6 +72,7 @@ const fn usual(operation: Operation) -> &'static str {
         | Operation::Translations
         | Operation::ImageEdits
         | Operation::ImageVariations
+        | Operation::Realtime
         | Operation::Ocr => "file-",
     }
 }

@@ -48,6 +48,9 @@ impl Target {
         if mode == Mode::VideoGeneration {
             return super::video::probe(self, self.probe_model(settings)?.as_deref());
         }
+        if mode == Mode::Realtime {
+            return super::realtime::probe(self, settings);
+        }
         let operation = operation(mode)?;
         if !self.serves(operation) {
             return Err(CannotProbe {
@@ -119,7 +122,8 @@ pub(super) fn operation(mode: Mode) -> Result<Operation, CannotProbe> {
         Mode::AudioTranscription => Ok(Operation::Transcriptions),
         Mode::ImageEdit => Ok(Operation::ImageEdits),
         Mode::Ocr => Ok(Operation::Ocr),
-        Mode::VideoGeneration | Mode::Realtime | Mode::Batch | Mode::Http => Err(CannotProbe {
+        Mode::Realtime => Ok(Operation::Realtime),
+        Mode::VideoGeneration | Mode::Batch | Mode::Http => Err(CannotProbe {
             code: "mode_without_probe",
             message: format!(
                 "there is no probe for model_info.mode {mode:?}; its health comes from traffic",

@@ -42,7 +42,8 @@ pub fn judge(
     if let Some(check) = &expect.http {
         return super::http::judge(target, check, answer);
     }
-    if !(200..300).contains(&answer.status) {
+    // 101: the first event of a session is its answer.
+    if answer.status != 101 && !(200..300).contains(&answer.status) {
         return refused(target, expect, answer, memory);
     }
     let is_stream = verdict::is_stream(answer.headers, answer.body);
@@ -56,6 +57,7 @@ pub fn judge(
         Mode::AudioTranscription => {
             transcription::judge(reply(target, expect.mode), answer.headers, answer.body)
         }
+        Mode::Realtime => super::realtime::judge(answer.body),
         Mode::AudioSpeech
         | Mode::Chat
         | Mode::Completion
@@ -64,7 +66,6 @@ pub fn judge(
         | Mode::ImageEdit
         | Mode::VideoGeneration
         | Mode::Rerank
-        | Mode::Realtime
         | Mode::Batch
         | Mode::Responses
         | Mode::Ocr

@@ -12,6 +12,7 @@ mod judge;
 mod memory;
 mod ocr;
 mod picture;
+mod realtime;
 mod repair;
 mod settings;
 mod speech;

@@ -191,6 +191,9 @@ impl Plan<'_> {
         if operation.keeps_objects() {
             return self.kept(operation);
         }
+        if operation == Operation::Realtime {
+            return self.session();
+        }
         let endpoint = match (provider.wire, operation) {
             (Wire::Anthropic, Operation::Chat | Operation::Messages) => provider.endpoint(Mode::Chat)?,
             // What `/v2/parse` takes and gives is not known.
@@ -248,9 +251,24 @@ impl Plan<'_> {
             | Operation::Transcriptions
             | Operation::Translations
             | Operation::ImageEdits
-            | Operation::ImageVariations => return None,
+            | Operation::ImageVariations
+            | Operation::Realtime => return None,
         };
         Some((Wire::OpenAi, self.extended(path)))
+    }
+
+    /// Where sessions begin. The scheme stays HTTP's: a WebSocket begins as a request.
+    fn session(&self) -> Option<(Wire, String)> {
+        let endpoint =
+            self.name.provider.endpoint(Mode::Realtime).filter(|endpoint| endpoint.wire == Wire::Realtime)?;
+        let path = endpoint.path.strip_prefix("wss:")?;
+        let base = match self.name.provider.id {
+            // Whatever the path of a server that speaks OpenAI's API, its sessions begin below `/v1`.
+            "openai" | "openai_compatible" => format!("{}/v1", self.base.root),
+            _ => self.base.text.clone(),
+        };
+        let query = self.base.query.as_ref().map(|query| format!("&{query}")).unwrap_or_default();
+        Some((endpoint.wire, format!("{base}{path}{query}")))
     }
 
     /// The list of batches, one entry long where the provider can be asked so.
@@ -296,7 +314,8 @@ impl Plan<'_> {
             | Operation::Ocr
             | Operation::Files
             | Operation::Batches
-            | Operation::Videos => false,
+            | Operation::Videos
+            | Operation::Realtime => false,
         };
         served.then(|| (Wire::OpenAi, self.extended(operation.path())))
     }

@@ -155,8 +155,8 @@ pub(crate) fn applies(name: &str, operation: Operation) -> bool {
         | Operation::Rerank
         | Operation::Ocr
         | Operation::Videos => !(generates || chats),
-        // What is kept is the caller's as it came.
-        Operation::Files | Operation::Batches => false,
+        // What is kept, and what a session says, is the caller's as it came.
+        Operation::Files | Operation::Batches | Operation::Realtime => false,
     }
 }
 

@@ -74,8 +74,9 @@ pub(crate) const fn spoken(wire: Wire) -> bool {
         | Wire::GoogleRank
         | Wire::Watsonx
         | Wire::Deepgram
-        | Wire::ElevenLabs => true,
-        Wire::Realtime | Wire::Google => false,
+        | Wire::ElevenLabs
+        | Wire::Realtime => true,
+        Wire::Google => false,
     }
 }
 

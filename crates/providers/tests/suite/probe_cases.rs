@@ -9,7 +9,7 @@ use http::{HeaderMap, HeaderName, HeaderValue};
 use serde_json::{Value, json};
 
 /// Cases of modes without a probe yet.
-const MODES_LATER: [&str; 3] = ["realtime", "ocr", "video_generation"];
+const MODES_LATER: [&str; 2] = ["ocr", "video_generation"];
 
 fn target(case: &Value) -> Result<Target, ResolveError> {
     let mode = case["mode"].as_str();

@@ -16,9 +16,10 @@ use tokio::time::Instant;
 use crate::call::failure::Failed;
 use crate::call::guard::{Attempt, Evidence};
 use crate::call::judge::{Judge, Judged, stream_kind};
+use crate::call::realtime::{self, Begun, Wish};
 use crate::call::stream::{Piece, StreamReader};
 use crate::call::whole::{self, Road, may_have_run};
-use crate::deployment::AttemptLimits;
+use crate::deployment::{AttemptLimits, Deployment};
 
 /// Largest answer that is not a stream, in bytes.
 pub(super) const ANSWER_LIMIT: usize = 128 * 1024 * 1024;
@@ -42,6 +43,8 @@ pub(crate) struct Ask<'a> {
     pub(crate) wants_usage: bool,
     /// Set when the call is about objects: the call is built from it instead of from the body.
     pub(crate) errand: Option<&'a Errand<'a>>,
+    /// What is asked of a realtime session.
+    pub(crate) wish: Wish<'a>,
 }
 
 impl Ask<'_> {
@@ -76,6 +79,8 @@ pub(crate) enum Ended {
     Download { headers: HeaderMap, relay: Box<haleway_upstream::Relay>, attempt: Attempt },
     /// With a stream that has said something.
     Stream { headers: HeaderMap, held: VecDeque<Bytes>, reader: Box<StreamReader>, attempt: Attempt },
+    /// With a session that has begun.
+    Session(Box<Begun>),
     /// With a failure whose evidence is still to be reported.
     Failed(Box<Failed>, Evidence),
     /// Before anything was sent: the request cannot be said to this deployment.
@@ -92,6 +97,15 @@ pub(crate) async fn run(mut attempt: Attempt, ask: &Ask<'_>) -> Ended {
         created: clock.now().as_millis() / 1000,
     };
     let target = &attempt.deployment().target;
+    let judge = Judge {
+        provider: target.provider.id,
+        mode: target.mode,
+        callers_model: ask.captured.is_some(),
+        now_millis: clock.now().as_millis(),
+    };
+    if ask.operation == Operation::Realtime {
+        return realtime::begin(attempt, ask, judge).await;
+    }
     let call = match ask.errand {
         Some(errand) => target.errand(errand, ask.captured, options),
         None => target.call(ask.operation, ask.body, ask.captured, options),
@@ -104,13 +118,6 @@ pub(crate) async fn run(mut attempt: Attempt, ask: &Ask<'_>) -> Ended {
     if ask.stream && call.reply.is_whole() && speaks(ask.operation) && !makes_events {
         return refused(attempt, without_streams(ask.operation));
     }
-    let target = &attempt.deployment().target;
-    let judge = Judge {
-        provider: target.provider.id,
-        mode: target.mode,
-        callers_model: ask.captured.is_some(),
-        now_millis: clock.now().as_millis(),
-    };
     let road = Road { headers: call.reply.continues().then(|| call.headers.clone()), began: Instant::now() };
     let (unsigned, reply, strip_usage) = call.into_parts();
     let answer = match send(&attempt, &unsigned, ask).await {
@@ -186,6 +193,7 @@ fn manner(ask: &Ask<'_>, reply: &Reply, headers: &HeaderMap) -> Manner {
         Operation::Images
         | Operation::ImageEdits
         | Operation::ImageVariations
+        | Operation::Realtime
         | Operation::Transcriptions
         | Operation::Translations
         | Operation::Speech
@@ -207,10 +215,7 @@ async fn send(
 ) -> Result<haleway_upstream::Reply, Box<Failed>> {
     let limits = ask.limits;
     let (clock, deployment) = (attempt.gateway().clock, attempt.deployment());
-    let lease = match tokio::time::timeout(limits.stated(), deployment.authorise()).await {
-        Ok(lease) => lease.map_err(|fault| Box::new(Failed::without_credential(&fault)))?,
-        Err(_elapsed) => return Err(Box::new(Failed::credential_late(deployment.target.credential_kind()))),
-    };
+    let lease = authorised(deployment, limits).await?;
     let exchange = async |lease: &Lease| {
         let request = call.request(clock.now().as_millis(), &lease.credential);
         let sent = deployment.upstream.send(request, limits.deadlines, Connection::Pooled).await;
@@ -228,11 +233,19 @@ pub(super) fn is_content(ask: &Ask<'_>) -> bool {
     ask.errand.is_some_and(|errand| matches!(errand.action, Action::Content(_)))
 }
 
-/// Ends an attempt before anything is sent.
-fn refused(attempt: Attempt, refusal: Refusal) -> Ended {
+/// Ends an attempt before anything is sent: nobody is to blame.
+pub(super) fn refused(attempt: Attempt, refusal: Refusal) -> Ended {
     let failed = Failed::own(Class::Local, refusal.code, refusal.message.clone());
     attempt.fail(&failed).report();
     Ended::Refused(refusal)
+}
+
+/// The present credential, within the time of the attempt.
+pub(crate) async fn authorised(deployment: &Deployment, limits: AttemptLimits) -> Result<Lease, Box<Failed>> {
+    match tokio::time::timeout(limits.stated(), deployment.authorise()).await {
+        Ok(lease) => lease.map_err(|fault| Box::new(Failed::without_credential(&fault))),
+        Err(_elapsed) => Err(Box::new(Failed::credential_late(deployment.target.credential_kind()))),
+    }
 }
 
 /// Whole answers are made into the events of chats and completions only.
@@ -277,7 +290,11 @@ async fn until_output(
 /// Whether an operation is answered in words, one after the other when they are streamed.
 pub(crate) const fn speaks(operation: Operation) -> bool {
     match operation {
-        Operation::Chat | Operation::Completions | Operation::Responses | Operation::Messages => true,
+        Operation::Chat
+        | Operation::Completions
+        | Operation::Responses
+        | Operation::Messages
+        | Operation::Realtime => true,
         Operation::Embeddings
         | Operation::Moderations
         | Operation::Images

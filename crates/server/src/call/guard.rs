@@ -12,6 +12,7 @@ use haleway_routing::{Running, Sample};
 use haleway_wire::chat::Usage;
 
 use crate::call::failure::Failed;
+use crate::call::realtime::Talk;
 use crate::deployment::Deployment;
 use crate::gateway::{Gateway, Live};
 
@@ -100,6 +101,28 @@ impl Attempt {
                 },
             );
         }
+        self.report_success(now, latency);
+    }
+
+    /// The attempt began a session: a success, now. The session stays in flight for the choice of deployments; its
+    /// silences are the caller's as well and no hang.
+    pub(crate) fn open(mut self) -> Talk {
+        self.open = false;
+        self.in_flight = None;
+        let now = self.gateway.clock.now();
+        let latency = self.first_token.unwrap_or_else(|| now.since(self.sent_at));
+        self.report_success(now, latency);
+        Talk {
+            gateway: Arc::clone(&self.gateway),
+            deployment: Arc::clone(&self.deployment),
+            generation: self.generation,
+            running: self.running.take(),
+            latency,
+            heard_at: now,
+        }
+    }
+
+    fn report_success(&self, now: Timestamp, latency: Duration) {
         let slot = self.deployment.slot;
         if self.trial.is_some() {
             self.gateway.hub.report(now, slot, &self.outcome(Class::Ok, latency));

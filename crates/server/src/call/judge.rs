@@ -73,7 +73,8 @@ pub(crate) const fn answer_kind(operation: Operation) -> Option<AnswerKind> {
         | Operation::Transcriptions
         | Operation::Translations
         | Operation::ImageEdits
-        | Operation::ImageVariations => None,
+        | Operation::ImageVariations
+        | Operation::Realtime => None,
     }
 }
 
@@ -96,6 +97,7 @@ pub(crate) const fn stream_kind(operation: Operation) -> StreamKind {
         | Operation::Transcriptions
         | Operation::Translations
         | Operation::ImageEdits
-        | Operation::ImageVariations => StreamKind::Media,
+        | Operation::ImageVariations
+        | Operation::Realtime => StreamKind::Media,
     }
 }

@@ -13,6 +13,7 @@ pub(crate) mod headers;
 pub(crate) mod judge;
 pub(crate) mod place;
 pub(crate) mod read;
+pub(crate) mod realtime;
 pub(crate) mod refusal;
 pub mod relay;
 pub(crate) mod stream;
@@ -39,6 +40,7 @@ use crate::call::failure::Failed;
 use crate::call::guard::Attempt;
 use crate::call::place::Place;
 use crate::call::read::Wishes;
+use crate::call::realtime::{Begun, Door};
 use crate::call::suspicion::Suspicion;
 use crate::call::trail::Trail;
 use crate::deployment::{AttemptLimits, CallLimits, Deployment, header_value};
@@ -114,8 +116,9 @@ where
         limits: call_limits(&live, &wishes, stream),
         call_id,
         bytes: &bytes,
+        wish: realtime::Wish::default(),
     };
-    let answer = session.run(&wishes, &resolution, place).await;
+    let answer = session.run(&wishes, &resolution, place, None).await;
     if let Some(series) = live.group_metrics.get(resolution.group.0 as usize) {
         series.answered(answer.as_ref().map_or_else(ApiError::status, |response| response.status().as_u16()));
     }
@@ -149,6 +152,8 @@ pub(crate) struct Session<'a> {
     pub(crate) limits: CallLimits,
     pub(crate) call_id: &'a HeaderValue,
     pub(crate) bytes: &'a [u8],
+    /// What is asked of a realtime session.
+    pub(crate) wish: realtime::Wish<'a>,
 }
 
 impl Session<'_> {
@@ -157,6 +162,7 @@ impl Session<'_> {
         wishes: &Wishes,
         resolution: &Resolution<'_>,
         place: Place,
+        door: Option<Door>,
     ) -> Result<Response<Body>, ApiError> {
         let tags: Vec<&str> = wishes.tags.iter().map(String::as_str).collect();
         let mut plan = CallPlan::new(self.for_router(wishes, &tags, resolution.group)?, resolution);
@@ -199,6 +205,10 @@ impl Session<'_> {
                     suspicion.acquit();
                     let relay = relay::Relay::new(held, *reader, attempt, place);
                     return Ok(self.stream(deployment, &plan, &trail, &headers, relay));
+                }
+                Ended::Session(begun) => {
+                    suspicion.acquit();
+                    return self.join(deployment, &plan, &trail, *begun, door, place);
                 }
                 Ended::Failed(failed, evidence) => {
                     suspicion.weigh(evidence, || read::fingerprint(self.bytes));
@@ -300,6 +310,7 @@ impl Session<'_> {
             limits: self.attempt_limits(deployment, left),
             wants_usage: self.stream && read::wants_usage(self.body.members),
             errand: self.errand,
+            wish: self.wish,
         };
         let attempt = Attempt::begin(self.gateway, self.live, deployment, generation, trial);
         attempt::run(attempt, &ask).await
@@ -380,6 +391,22 @@ impl Session<'_> {
             response.headers_mut().insert(CONTENT_TYPE, kind);
         }
         response
+    }
+
+    /// Lets the caller of a session in.
+    fn join(
+        &self,
+        deployment: &Deployment,
+        plan: &CallPlan<'_>,
+        trail: &Trail,
+        begun: Begun,
+        door: Option<Door>,
+        place: Place,
+    ) -> Result<Response<Body>, ApiError> {
+        let door = door.ok_or_else(|| ApiError::internal("a session without a caller"))?;
+        let response = door.opened(self.served_headers(deployment, plan, trail, begun.accepted.headers()));
+        self.gateway.sessions.spawn(realtime::converse(begun, door, place));
+        Ok(response)
     }
 
     fn served_headers(

@@ -169,7 +169,8 @@ pub(crate) fn required(operation: Operation, envelope: &Envelope<'_>) -> Result<
         | Operation::Videos
         | Operation::Transcriptions
         | Operation::Translations
-        | Operation::ImageVariations => return Ok(()),
+        | Operation::ImageVariations
+        | Operation::Realtime => return Ok(()),
     };
     match envelope.get(name).map(|raw| raw.get()) {
         None | Some("null") => Err(ApiError::invalid(

@@ -23,6 +23,7 @@ pub(crate) use path::Place as Path;
 use crate::body::Body;
 use crate::call::place::Place;
 use crate::call::read::{self, Wishes};
+use crate::call::realtime::Wish;
 use crate::call::{self, Session, headers};
 use crate::error::{ApiError, ErrorShape};
 use crate::gateway::Gateway;
@@ -110,8 +111,9 @@ where
         limits: call::call_limits(&live, &wishes, false),
         call_id,
         bytes: &bytes,
+        wish: Wish::default(),
     };
-    let answer = session.run(&wishes, &resolution, place).await;
+    let answer = session.run(&wishes, &resolution, place, None).await;
     if let Some(series) = live.group_metrics.get(resolution.group.0 as usize) {
         series.answered(answer.as_ref().map_or_else(ApiError::status, |response| response.status().as_u16()));
     }

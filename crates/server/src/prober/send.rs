@@ -7,9 +7,10 @@ use bytes::{Bytes, BytesMut};
 use haleway_config::Config;
 use haleway_fleet::{Ask, Claim, Fleet, Grant, Permit, share_of};
 use haleway_health::{Class, Depth, Outcome, ProbeEnd, ProbeJob, ProbeReason, Source, Timestamp};
-use haleway_providers::{CannotProbe, Judgement, Probe, ProbeAnswer, ProbeMemory, judge};
+use haleway_providers::{CannotProbe, Judgement, Mode, Probe, ProbeAnswer, ProbeMemory, judge};
 use haleway_telemetry::ProbeVerdict;
-use haleway_upstream::{Connection, Deadlines, Fault, Lease};
+use haleway_upstream::{Connection, Deadlines, Fault, Lease, Opened};
+use haleway_wire::Payload;
 use http::HeaderMap;
 use tokio::time::Instant;
 
@@ -236,10 +237,21 @@ async fn exchange(
             Ok(lease) => lease.map_err(|fault| Failed::without_credential(&fault))?,
             Err(_elapsed) => return Err(Failed::credential_late(deployment.target.credential_kind())),
         };
+        let left = || until.saturating_duration_since(Instant::now());
+        if expect.mode == Mode::Realtime {
+            let begin = async |lease: &Lease| {
+                let request = unsigned.request(sent_at.as_millis(), &lease.credential);
+                first_event(deployment, request, left()).await
+            };
+            let first = begin(&lease).await.map_err(unanswered)?;
+            return match deployment.authorise_anew(&lease, first.0, &first.1).await {
+                Some(fresh) => begin(&fresh).await.map_err(unanswered),
+                None => Ok(first),
+            };
+        }
         let send = async |lease: &Lease| {
             let request = unsigned.request(sent_at.as_millis(), &lease.credential);
-            let left = until.saturating_duration_since(Instant::now());
-            let left = limit.map_or(left, |limit| left.min(limit));
+            let left = limit.map_or(left(), |limit| left().min(limit));
             deployment.upstream.send(request, Deadlines::total(left), connection).await
         };
         let mut reply = send(&lease).await.map_err(unanswered)?;
@@ -271,6 +283,26 @@ async fn exchange(
             Found { sent_at, latency, judgement: failed.into_judgement(), headers: HeaderMap::new() }
         }
     }
+}
+
+/// The first event of a session, in place of a body, or the answer that refused the handshake. An accepted session is
+/// closed in order before it is judged.
+async fn first_event(
+    deployment: &Deployment,
+    request: http::Request<Payload>,
+    left: Duration,
+) -> Result<(u16, HeaderMap, Bytes), Fault> {
+    let mut session = match deployment.upstream.open(request, Deadlines::total(left)).await? {
+        Opened::Session(session) => session,
+        Opened::Refused(answer) => {
+            let (status, headers) = (answer.status.as_u16(), answer.headers.clone());
+            return Ok((status, headers, answer.read_all(ANSWER_LIMIT).await?));
+        }
+    };
+    let first = session.first().await?.into_data();
+    let headers = session.headers().clone();
+    session.close().await;
+    Ok((101, headers, first))
 }
 
 impl Found {

@@ -18,7 +18,7 @@ use http::{HeaderName, HeaderValue, Method, Request, Response, StatusCode};
 use tower::ServiceExt;
 
 use crate::body::Body;
-use crate::call;
+use crate::call::{self, realtime};
 use crate::errands;
 use crate::error::{ApiError, ErrorShape};
 use crate::fleet;
@@ -58,6 +58,9 @@ impl Routes {
         let mut response = match target {
             Some((operation, model)) if request.method() == Method::POST => {
                 call::handle(&self.gateway, operation, model.as_deref(), request).await
+            }
+            None if realtime::is_path(request.uri().path()) && request.method() == Method::GET => {
+                realtime::handle(&self.gateway, request).await
             }
             _ if request.method() == Method::OPTIONS && is_preflight(&request) => preflight(),
             Some(_) => only_post(),
@@ -101,7 +104,8 @@ impl Routes {
 /// `/v1/chat/completions`, the same without `/v1`, under `/openai/deployments/{model}` and `/engines/{model}`.
 fn model_call(path: &str) -> Option<(Operation, Option<&str>)> {
     let path = path.strip_suffix('/').unwrap_or(path);
-    for operation in Operation::ALL.into_iter().filter(|operation| !operation.keeps_objects()) {
+    let by_body = |operation: &Operation| !operation.keeps_objects() && *operation != Operation::Realtime;
+    for operation in Operation::ALL.into_iter().filter(by_body) {
         let Some(rest) = path.strip_suffix(operation.path()) else { continue };
         let rest = rest.strip_suffix("/v1").filter(|rest| !rest.is_empty()).unwrap_or(rest);
         match rest {

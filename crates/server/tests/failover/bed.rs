@@ -89,8 +89,8 @@ pub(crate) struct Seen {
 
 pub(crate) struct Bed {
     pub(crate) mock: Mock,
-    gateway: Arc<Gateway>,
-    address: SocketAddr,
+    pub(crate) gateway: Arc<Gateway>,
+    pub(crate) address: SocketAddr,
     client: Client<HttpConnector, Full<Bytes>>,
     topology: Topology,
     /// Bound and not listening: it refuses, and nobody else gets its port.
@@ -106,11 +106,16 @@ impl Drop for Bed {
 impl Bed {
     /// Starts providers and gateway for a case.
     pub(crate) async fn start(case: &Case, topology: Topology, kind: Kind) -> Self {
+        Self::with((case.provider)(kind), case.settings.apply(yaml(topology)), topology).await
+    }
+
+    /// Starts a first provider and a second that answers properly, and a gateway in front of them.
+    pub(crate) async fn with(provider: Provider, yaml: Yaml, topology: Topology) -> Self {
         let mock = Mock::new();
         let free = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
         let second = mock.listen(free, "u2").await.unwrap().address();
         let mut shut = None;
-        let first = match (case.provider)(kind) {
+        let first = match provider {
             Provider::Does(script) => {
                 mock.script("u1", *script);
                 mock.listen(free, "u1").await.unwrap().address()
@@ -121,9 +126,7 @@ impl Bed {
                 socket.local_addr().unwrap()
             }
         };
-        let yaml = case
-            .settings
-            .apply(yaml(topology))
+        let yaml = yaml
             .set("d1.litellm_params.api_base", format!("http://{first}/v1"))
             .set("d2.litellm_params.api_base", format!("http://{second}/v1"));
         let source = Memory::default();
@@ -234,7 +237,7 @@ pub(crate) struct Reply {
     skipped: String,
 }
 
-fn yaml(topology: Topology) -> Yaml {
+pub(crate) fn yaml(topology: Topology) -> Yaml {
     match topology {
         Topology::Sibling => Yaml::b2()
             .set("router_settings.num_retries", 1)

@@ -9,6 +9,8 @@ mod bed;
 #[cfg(test)]
 mod cases;
 #[cfg(test)]
+mod realtime;
+#[cfg(test)]
 mod table;
 
 use futures_util::future::join_all;

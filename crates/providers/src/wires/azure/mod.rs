@@ -104,6 +104,7 @@ impl Face {
                     Operation::Videos => {
                         return Some((Wire::Azure, format!("{root}/openai/v1/videos?api-version={version}")));
                     }
+                    Operation::Realtime => return Some((Wire::Realtime, session(plan, root, version))),
                     Operation::Chat
                     | Operation::Completions
                     | Operation::Embeddings
@@ -138,6 +139,10 @@ impl Face {
                     let query = if *preview { "?api-version=preview" } else { "" };
                     Some((Wire::Azure, format!("{root}/openai/v1{}{query}", operation.path())))
                 }
+                Operation::Realtime => {
+                    let query = if *preview { "&api-version=preview" } else { "" };
+                    Some((Wire::Realtime, format!("{root}/openai/v1/realtime?model={{model}}{query}")))
+                }
                 Operation::Messages
                 | Operation::Moderations
                 | Operation::Rerank
@@ -162,7 +167,8 @@ impl Face {
                 | Operation::Transcriptions
                 | Operation::Translations
                 | Operation::ImageEdits
-                | Operation::ImageVariations => None,
+                | Operation::ImageVariations
+                | Operation::Realtime => None,
             },
             Self::Claude => match operation {
                 Operation::Chat | Operation::Messages => {
@@ -183,7 +189,8 @@ impl Face {
                 | Operation::Transcriptions
                 | Operation::Translations
                 | Operation::ImageEdits
-                | Operation::ImageVariations => None,
+                | Operation::ImageVariations
+                | Operation::Realtime => None,
             },
         }
     }
@@ -216,7 +223,17 @@ fn services(plan: &Plan<'_>, operation: Operation) -> Option<(Wire, String)> {
         | Operation::Videos
         | Operation::Transcriptions
         | Operation::Translations
-        | Operation::ImageVariations => None,
+        | Operation::ImageVariations
+        | Operation::Realtime => None,
+    }
+}
+
+/// Where sessions begin: the v1 path, unless the operator asks for an API version of the beta.
+fn session(plan: &Plan<'_>, root: &str, version: &str) -> String {
+    if plan.source.api_version.is_some() || plan.base.query.is_some() {
+        format!("{root}/openai/realtime?api-version={version}&deployment={{model}}")
+    } else {
+        format!("{root}/openai/v1/realtime?model={{model}}")
     }
 }
 

@@ -52,9 +52,8 @@ pub(super) fn encode(encode: &Encode<'_>) -> Result<Encoded, Refusal> {
         | Operation::Transcriptions
         | Operation::Translations
         | Operation::ImageEdits
-        | Operation::ImageVariations => {
-            Err(Refusal::unsupported(encode.target.provider.id, encode.operation))
-        }
+        | Operation::ImageVariations
+        | Operation::Realtime => Err(Refusal::unsupported(encode.target.provider.id, encode.operation)),
     }
 }
 
@@ -77,7 +76,8 @@ pub(super) fn translator(operation: Operation, created: u64) -> Box<dyn Translat
         | Operation::Transcriptions
         | Operation::Translations
         | Operation::ImageEdits
-        | Operation::ImageVariations => Box::new(Reader::new(id(b"", created), created, "", false)),
+        | Operation::ImageVariations
+        | Operation::Realtime => Box::new(Reader::new(id(b"", created), created, "", false)),
     }
 }
 

@@ -48,7 +48,8 @@ pub(super) fn encode(encode: &Encode<'_>) -> Result<Encoded, Refusal> {
         | Operation::Transcriptions
         | Operation::Translations
         | Operation::ImageEdits
-        | Operation::ImageVariations => {
+        | Operation::ImageVariations
+        | Operation::Realtime => {
             let model = encode.model.unwrap_or(&encode.target.wire_model);
             Ok(Encoded {
                 body: request::translate(encode, model)?,
@@ -78,7 +79,8 @@ pub(super) fn translator(operation: Operation, created: u64) -> Box<dyn Translat
         | Operation::Transcriptions
         | Operation::Translations
         | Operation::ImageEdits
-        | Operation::ImageVariations => Box::new(Reader::new(created, "")),
+        | Operation::ImageVariations
+        | Operation::Realtime => Box::new(Reader::new(created, "")),
     }
 }
 

@@ -38,9 +38,8 @@ pub(super) fn encode(encode: &Encode<'_>) -> Result<Outgoing, Refusal> {
         | Operation::Videos
         | Operation::Translations
         | Operation::ImageEdits
-        | Operation::ImageVariations => {
-            Err(Refusal::unsupported(encode.target.provider.id, encode.operation))
-        }
+        | Operation::ImageVariations
+        | Operation::Realtime => Err(Refusal::unsupported(encode.target.provider.id, encode.operation)),
     }
 }
 

@@ -42,6 +42,7 @@ pub(super) fn encode(encode: &Encode<'_>) -> Result<Encoded, Refusal> {
         | Operation::Translations
         | Operation::ImageEdits
         | Operation::ImageVariations
+        | Operation::Realtime
         | Operation::Files
         | Operation::Batches
         | Operation::Videos => {}

@@ -45,9 +45,8 @@ pub(super) fn encode(encode: &Encode<'_>) -> Result<Encoded, Refusal> {
         | Operation::Transcriptions
         | Operation::Translations
         | Operation::ImageEdits
-        | Operation::ImageVariations => {
-            (request::translate(encode, model)?, Box::new(Reader::new(created, model)))
-        }
+        | Operation::ImageVariations
+        | Operation::Realtime => (request::translate(encode, model)?, Box::new(Reader::new(created, model))),
     };
     Ok(Encoded {
         body,
@@ -75,7 +74,8 @@ pub(super) fn translator(operation: Operation, created: u64) -> Box<dyn Translat
         | Operation::Transcriptions
         | Operation::Translations
         | Operation::ImageEdits
-        | Operation::ImageVariations => Box::new(Reader::new(created, "")),
+        | Operation::ImageVariations
+        | Operation::Realtime => Box::new(Reader::new(created, "")),
     }
 }
 

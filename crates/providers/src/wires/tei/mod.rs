@@ -32,9 +32,8 @@ pub(super) fn encode(encode: &Encode<'_>) -> Result<Encoded, Refusal> {
         | Operation::Transcriptions
         | Operation::Translations
         | Operation::ImageEdits
-        | Operation::ImageVariations => {
-            Err(Refusal::unsupported(encode.target.provider.id, encode.operation))
-        }
+        | Operation::ImageVariations
+        | Operation::Realtime => Err(Refusal::unsupported(encode.target.provider.id, encode.operation)),
     }
 }
 

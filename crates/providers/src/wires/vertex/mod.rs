@@ -141,6 +141,7 @@ impl Face {
             | Operation::Translations
             | Operation::ImageEdits
             | Operation::ImageVariations
+            | Operation::Realtime
             | Operation::Files
             | Operation::Batches
             | Operation::Videos => None,

@@ -64,6 +64,7 @@ impl Face {
             | Operation::Translations
             | Operation::ImageEdits
             | Operation::ImageVariations
+            | Operation::Realtime
             | Operation::Files
             | Operation::Batches
             | Operation::Videos => return None,
@@ -123,6 +124,7 @@ pub(super) fn encode(encode: &Encode<'_>) -> Result<Encoded, Refusal> {
         | Operation::Translations
         | Operation::ImageEdits
         | Operation::ImageVariations
+        | Operation::Realtime
         | Operation::Files
         | Operation::Batches
         | Operation::Videos => Err(Refusal::unsupported(encode.target.provider.id, encode.operation)),
@@ -146,6 +148,7 @@ pub(super) fn translator(operation: Operation, created: u64) -> Box<dyn Translat
         | Operation::Translations
         | Operation::ImageEdits
         | Operation::ImageVariations
+        | Operation::Realtime
         | Operation::Files
         | Operation::Batches
         | Operation::Videos => Box::new(chat::Reader::new(created)),
