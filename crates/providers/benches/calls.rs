@@ -37,6 +37,12 @@ fn main() {
     report("call, Anthropic, 3 KB", 15_000, || {
         black_box(anthropic.call(Operation::Chat, black_box(&envelope), None, plain).is_ok());
     });
+    let Some(chat) = target("deepseek/chat") else { return };
+    let message = message_body(3_000);
+    let Ok(message) = Envelope::parse(&message) else { return };
+    report("call, message over chat, 3 KB", 15_000, || {
+        black_box(chat.call(Operation::Messages, black_box(&message), None, plain).is_ok());
+    });
     report("is_usage_chunk, 206 bytes", 500, || {
         black_box(is_usage_chunk(black_box(CHUNK)));
     });
@@ -48,6 +54,12 @@ fn main() {
     report("stream event, Anthropic", 1_500, || {
         chunks.clear();
         black_box(reader.event(None, black_box(DELTA), &mut chunks));
+    });
+    let Ok(call) = chat.call(Operation::Messages, &message, None, stream) else { return };
+    let Reply::Translated(mut reader) = call.reply else { return };
+    report("stream event, message over chat", 1_500, || {
+        chunks.clear();
+        black_box(reader.event(None, black_box(CHUNK), &mut chunks));
     });
 }
 
@@ -76,6 +88,15 @@ fn chat_body(size: usize) -> Vec<u8> {
     let filler = "The quick brown fox jumps over the lazy dog. ".repeat(size / 150);
     format!(
         r#"{{"model":"group","messages":[{{"role":"system","content":"{filler}"}},{{"role":"user","content":"{filler}"}},{{"role":"assistant","content":"Yes."}},{{"role":"user","content":[{{"type":"text","text":"{filler}"}}]}}],"max_tokens":100,"temperature":0.2,"tools":[{{"type":"function","function":{{"name":"f","description":"d","parameters":{{"type":"object","properties":{{"a":{{"type":"string"}}}}}}}}}}]}}"#
+    )
+    .into_bytes()
+}
+
+/// A message request of about `size` bytes.
+fn message_body(size: usize) -> Vec<u8> {
+    let filler = "The quick brown fox jumps over the lazy dog. ".repeat(size / 150);
+    format!(
+        r#"{{"model":"group","max_tokens":100,"system":"{filler}","messages":[{{"role":"user","content":"{filler}"}},{{"role":"assistant","content":[{{"type":"text","text":"Yes."}}]}},{{"role":"user","content":[{{"type":"text","text":"{filler}"}}]}}],"temperature":0.2,"tools":[{{"name":"f","description":"d","input_schema":{{"type":"object","properties":{{"a":{{"type":"string"}}}}}}}}]}}"#
     )
     .into_bytes()
 }

@@ -19,6 +19,8 @@ pub enum Operation {
     Responses,
     /// Anthropic's `/v1/messages`.
     Messages,
+    /// Anthropic's `/v1/messages/count_tokens`: what a message would cost, without an answer.
+    CountTokens,
     /// `/moderations`.
     Moderations,
     /// `/images/generations`.
@@ -49,12 +51,13 @@ pub enum Operation {
 
 impl Operation {
     /// Every operation, in the order of declaration.
-    pub const ALL: [Self; 18] = [
+    pub const ALL: [Self; 19] = [
         Self::Chat,
         Self::Completions,
         Self::Embeddings,
         Self::Responses,
         Self::Messages,
+        Self::CountTokens,
         Self::Moderations,
         Self::Images,
         Self::Speech,
@@ -78,6 +81,7 @@ impl Operation {
             Self::Embeddings => "/embeddings",
             Self::Responses => "/responses",
             Self::Messages => "/messages",
+            Self::CountTokens => "/messages/count_tokens",
             Self::Moderations => "/moderations",
             Self::Images => "/images/generations",
             Self::Speech => "/audio/speech",
@@ -101,7 +105,7 @@ impl Operation {
             Self::Completions => Mode::Completion,
             Self::Embeddings => Mode::Embedding,
             Self::Responses => Mode::Responses,
-            Self::Messages => Mode::AnthropicMessages,
+            Self::Messages | Self::CountTokens => Mode::AnthropicMessages,
             Self::Images => Mode::ImageGeneration,
             Self::Speech => Mode::AudioSpeech,
             Self::Rerank => Mode::Rerank,
@@ -124,6 +128,7 @@ impl Operation {
             | Self::Embeddings
             | Self::Responses
             | Self::Messages
+            | Self::CountTokens
             | Self::Moderations
             | Self::Images
             | Self::Speech

@@ -8,12 +8,14 @@ use std::fmt;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use haleway_wire::Envelope;
 use haleway_wire::Payload;
 use http::{HeaderMap, HeaderValue, Method, Uri, header};
 
 use crate::bridge;
 use crate::credential::CredentialSource;
 use crate::registry::{Provider, Wire};
+use crate::resolve::DropPath;
 use crate::route::{Place, Route};
 use crate::sigv4::Signer;
 use crate::wires::{self, Encode};
@@ -67,6 +69,8 @@ pub(crate) struct Defaults {
     pub(crate) extra: Vec<(String, Vec<u8>)>,
     /// Fields never sent.
     pub(crate) dropped: Vec<String>,
+    /// What is never sent of a member.
+    pub(crate) dropped_paths: Vec<DropPath>,
     /// `drop_params` of the deployment.
     pub(crate) drop_params: bool,
     /// The deployment streams by default; probes do then, too.
@@ -113,6 +117,32 @@ impl Target {
 
     /// The one road to the provider, for traffic and probes.
     pub(crate) fn build(
+        &self,
+        operation: Operation,
+        body: ClientBody<'_>,
+        model: Option<&str>,
+        options: CallOptions,
+        purpose: Purpose<'_>,
+    ) -> Result<Call, Refusal> {
+        let ClientBody { members, form } = body;
+        let paths = &self.defaults.dropped_paths;
+        // One path after the other: two may lead into the same member.
+        for (index, path) in paths.iter().enumerate() {
+            let Some(change) = path.change(members) else { continue };
+            let mut text = members.patched(&[change]);
+            for path in paths.iter().skip(index + 1) {
+                let less =
+                    Envelope::parse(&text).ok().and_then(|body| Some(body.patched(&[path.change(&body)?])));
+                text = less.unwrap_or(text);
+            }
+            let body = Envelope::parse(&text)
+                .map_err(|error| Refusal::untranslatable("request_body", error.to_string()))?;
+            return self.build_from(operation, ClientBody { members: &body, form }, model, options, purpose);
+        }
+        self.build_from(operation, body, model, options, purpose)
+    }
+
+    fn build_from(
         &self,
         operation: Operation,
         body: ClientBody<'_>,

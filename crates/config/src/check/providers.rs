@@ -22,6 +22,7 @@ pub(super) fn check(facts: &Facts<'_>) {
             }
             ResolveError::InvalidHeader { .. } => (codes::UNRESOLVED, "extra_headers"),
             ResolveError::InvalidCredential { param, .. } => (codes::UNRESOLVED, *param),
+            ResolveError::InvalidDropPath { .. } => (codes::UNRESOLVED, "additional_drop_params"),
             ResolveError::EmptyModel { .. }
             | ResolveError::MissingBase { .. }
             | ResolveError::MissingKey { .. }
@@ -55,6 +56,7 @@ fn hint(error: &ResolveError) -> Option<String> {
         | ResolveError::InvalidHeader { .. }
         | ResolveError::InvalidCredential { .. }
         | ResolveError::MissingProject
+        | ResolveError::InvalidDropPath { .. }
         | ResolveError::WireNotSupported { .. } => None,
     }
 }

@@ -64,6 +64,7 @@ const fn usual(operation: Operation) -> &'static str {
         | Operation::Embeddings
         | Operation::Responses
         | Operation::Messages
+        | Operation::CountTokens
         | Operation::Moderations
         | Operation::Images
         | Operation::Speech

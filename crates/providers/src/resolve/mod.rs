@@ -3,6 +3,7 @@
 
 mod aws;
 pub(crate) mod base;
+mod drop_path;
 mod entra;
 mod google;
 mod headers;
@@ -13,6 +14,7 @@ mod params;
 mod source;
 mod web_identity;
 
+pub(crate) use drop_path::DropPath;
 pub use model::{ModelName, split as split_model};
 pub(crate) use params::{applies, is_gateway_field, samples};
 pub use source::{DeploymentSource, ResolveError};
@@ -99,7 +101,7 @@ pub fn resolve(source: &DeploymentSource<'_>) -> Result<Target, ResolveError> {
         headers,
         signer: signer.map(Arc::new),
         list_batches,
-        defaults: params::defaults(source, &name, reasons),
+        defaults: params::defaults(source, &name, reasons)?,
         provider_name: litellm_name(&name),
         unknown_mode: (mode_origin == ModeOrigin::ConfiguredUnknown)
             .then(|| source.mode.unwrap_or("").to_owned()),
@@ -196,6 +198,11 @@ impl Plan<'_> {
         }
         let endpoint = match (provider.wire, operation) {
             (Wire::Anthropic, Operation::Chat | Operation::Messages) => provider.endpoint(Mode::Chat)?,
+            (Wire::Anthropic, Operation::CountTokens) => {
+                let path = provider.endpoint(Mode::Chat)?.path;
+                return Some((Wire::Anthropic, self.url(&format!("{path}/count_tokens"))?));
+            }
+            (_, Operation::CountTokens) => return None,
             // What `/v2/parse` takes and gives is not known.
             (Wire::Anthropic, _) | (Wire::Cohere, Operation::Completions | Operation::Ocr) => return None,
             (Wire::Bedrock, Operation::Moderations | Operation::Responses) => return None,
@@ -243,6 +250,7 @@ impl Plan<'_> {
             | Operation::Embeddings
             | Operation::Responses
             | Operation::Messages
+            | Operation::CountTokens
             | Operation::Moderations
             | Operation::Images
             | Operation::Speech
@@ -306,6 +314,7 @@ impl Plan<'_> {
             | Operation::Embeddings
             | Operation::Responses
             | Operation::Messages
+            | Operation::CountTokens
             | Operation::Images
             | Operation::Speech
             | Operation::Rerank

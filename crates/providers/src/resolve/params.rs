@@ -2,27 +2,37 @@
 
 use serde_json::{Map, Value};
 
-use super::{DeploymentSource, ModelName};
+use super::{DeploymentSource, DropPath, ModelName, ResolveError};
 use crate::Operation;
 use crate::target::{Defaults, json_string};
 use crate::wires::watsonx;
 
 /// The defaults of a deployment's calls.
-pub(super) fn defaults(source: &DeploymentSource<'_>, name: &ModelName, reasons: bool) -> Defaults {
+pub(super) fn defaults(
+    source: &DeploymentSource<'_>,
+    name: &ModelName,
+    reasons: bool,
+) -> Result<Defaults, ResolveError> {
     let mut params: Vec<(String, Vec<u8>)> =
         members(source.params).filter(|(param, _)| !is_gateway_field(param)).collect();
     if name.provider.id == "watsonx" {
         watsonx::settle(source, &mut params);
     }
-    Defaults {
+    let mut dropped_paths = Vec::new();
+    for text in source.additional_drop_params {
+        let path = DropPath::parse(text).map_err(|path| ResolveError::InvalidDropPath { path })?;
+        dropped_paths.extend(path);
+    }
+    Ok(Defaults {
         model: json_string(&name.id),
         params,
         extra: source.extra_body.into_iter().flat_map(members).collect(),
         dropped: source.additional_drop_params.to_vec(),
+        dropped_paths,
         drop_params: source.drop_params,
         stream: source.params.get("stream").and_then(Value::as_bool).unwrap_or(false),
         reasons,
-    }
+    })
 }
 
 fn members(map: &Map<String, Value>) -> impl Iterator<Item = (String, Vec<u8>)> {
@@ -155,6 +165,8 @@ pub(crate) fn applies(name: &str, operation: Operation) -> bool {
         | Operation::Rerank
         | Operation::Ocr
         | Operation::Videos => !(generates || chats),
+        // Only what the prompt is made of counts.
+        Operation::CountTokens => name == "thinking" || !(generates || chats),
         // What is kept, and what a session says, is the caller's as it came.
         Operation::Files | Operation::Batches | Operation::Realtime => false,
     }

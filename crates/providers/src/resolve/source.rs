@@ -30,7 +30,8 @@ pub struct DeploymentSource<'a> {
     pub params: &'a Map<String, Value>,
     /// `litellm_params.drop_params`.
     pub drop_params: bool,
-    /// `litellm_params.additional_drop_params`: fields never sent.
+    /// `litellm_params.additional_drop_params`: fields never sent, by name or by a path such as
+    /// `tools[*].function.strict`.
     pub additional_drop_params: &'a [String],
     /// Reads an environment variable.
     pub env: &'a dyn Fn(&str) -> Option<String>,
@@ -133,6 +134,12 @@ pub enum ResolveError {
         "vertex_ai needs a vertex_project (or the environment variable VERTEXAI_PROJECT): the credential names none, or its file cannot be read now"
     )]
     MissingProject,
+    /// An entry of `additional_drop_params` is neither a name nor a path.
+    #[error("additional_drop_params: {path:?} is no name and no path such as tools[*].function.strict")]
+    InvalidDropPath {
+        /// The entry as written.
+        path: String,
+    },
     /// The provider is known, its wire is not spoken yet.
     #[error("{provider} is known but its wire ({wire}) is not supported by this version")]
     WireNotSupported {
@@ -165,6 +172,7 @@ impl ResolveError {
             Self::InvalidHeader { .. } => "invalid_header",
             Self::InvalidCredential { .. } => "invalid_credential",
             Self::MissingProject => "missing_project",
+            Self::InvalidDropPath { .. } => "invalid_drop_path",
             Self::WireNotSupported { .. } => "wire_not_supported",
         }
     }

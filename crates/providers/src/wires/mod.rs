@@ -117,7 +117,9 @@ pub(crate) fn encode(wire: Wire, encode: &Encode<'_>) -> Result<Outgoing, Refusa
 /// How the answers to an operation on `wire` are read.
 pub(crate) fn reply(wire: Wire, operation: Operation, created: u64) -> Reply {
     match (wire, operation) {
-        (Wire::Anthropic | Wire::VertexAnthropic, Operation::Messages) => Reply::Passthrough,
+        (Wire::Anthropic | Wire::VertexAnthropic, Operation::Messages | Operation::CountTokens) => {
+            Reply::Passthrough
+        }
         (Wire::Anthropic | Wire::VertexAnthropic, _) => Reply::Translated(anthropic::translator(created)),
         (Wire::Bedrock, _) => Reply::Translated(bedrock::translator(operation, created)),
         (Wire::Cohere, _) => Reply::Translated(cohere::translator(operation, created)),

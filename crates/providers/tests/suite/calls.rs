@@ -207,3 +207,61 @@ fn rerank_is_said_in_the_providers_words() {
     assert_eq!(answer["results"], json!([{"index": 1, "relevance_score": -1.5}]));
     assert!(reader.answer(b"<html>").is_err());
 }
+
+#[test]
+fn parts_of_members_are_never_sent_when_a_path_leads_to_them() {
+    let target = deployment(
+        json!({"model": "openai/gpt-4o", "api_key": "k", "additional_drop_params": [
+            "user", "tools[*].function.strict", "tools[1].x", "messages[0].name", "metadata.a.b", "stop[1]", "nowhere.x",
+        ]}),
+        None,
+        &[],
+    )
+    .unwrap();
+    let client = r#"{"model":"g","user":"u","store":true,"messages":[{"role":"user","name":"n","content":"x"},{"role":"user","name":"kept","content":"y"}],"tools":[{"type":"function","function":{"name":"f","strict":true}},{"type":"function","x":1,"function":{"name":"g","strict":false,"big":12345678901234567890123}}],"metadata":{"a":{"b":1,"c":2}},"stop":["a","b","c"]}"#;
+    let call = call(&target, Operation::Chat, client).unwrap();
+    let sent = String::from_utf8_lossy(&call.body);
+    assert_eq!(
+        sent,
+        r#"{"model":"gpt-4o","store":true,"messages":[{"role":"user","content":"x"},{"role":"user","name":"kept","content":"y"}],"tools":[{"type":"function","function":{"name":"f"}},{"type":"function","function":{"name":"g","big":12345678901234567890123}}],"metadata":{"a":{"c":2}},"stop":["a","c"]}"#
+    );
+}
+
+#[test]
+fn a_path_that_is_none_is_refused_when_the_file_is_read() {
+    for path in ["tools[", "tools[x]", "tools[*]x", ".a", "a..b", "a.", "[0]", "tools[*].[0]"] {
+        let params = json!({"model": "openai/gpt-4o", "api_key": "k", "additional_drop_params": [path]});
+        let error = deployment(params, None, &[]).unwrap_err();
+        assert_eq!(error.code(), "invalid_drop_path", "{path}");
+        assert!(error.to_string().contains(path), "{error}");
+    }
+}
+
+#[test]
+fn tokens_are_counted_where_the_messages_are() {
+    let client = r#"{"model":"g","messages":[{"role":"user","content":"x"}],"tools":[]}"#;
+    let target = deployment(
+        json!({"model": "anthropic/claude-haiku-4-5", "api_key": "k", "max_tokens": 5, "temperature": 0}),
+        None,
+        &[],
+    )
+    .unwrap();
+    let counted = call(&target, Operation::CountTokens, client).unwrap();
+    assert_eq!(counted.uri, "https://api.anthropic.com/v1/messages/count_tokens");
+    assert_eq!(
+        body(&counted),
+        json!({"model": "claude-haiku-4-5", "messages": [{"role": "user", "content": "x"}], "tools": []})
+    );
+    let claude = deployment(
+        json!({"model": "azure_ai/claude-haiku-4-5", "api_key": "k", "api_base": "https://r.services.ai.azure.com/anthropic"}),
+        None,
+        &[],
+    )
+    .unwrap();
+    let counted = call(&claude, Operation::CountTokens, client).unwrap();
+    assert_eq!(counted.uri.path(), "/anthropic/v1/messages/count_tokens");
+    for model in ["openai/gpt-4o", "gemini/gemini-2.5-flash", "openai/responses/gpt-5", "deepseek/chat"] {
+        let refusal = call(&any(model, None).unwrap(), Operation::CountTokens, client).unwrap_err();
+        assert_eq!((refusal.code, refusal.retry_other), ("unsupported_operation", true), "{model}");
+    }
+}

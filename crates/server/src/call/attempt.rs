@@ -199,6 +199,7 @@ fn manner(ask: &Ask<'_>, reply: &Reply, headers: &HeaderMap) -> Manner {
         | Operation::Speech
         | Operation::Embeddings
         | Operation::Moderations
+        | Operation::CountTokens
         | Operation::Rerank
         | Operation::Ocr
         | Operation::Files
@@ -297,6 +298,7 @@ pub(crate) const fn speaks(operation: Operation) -> bool {
         | Operation::Realtime => true,
         Operation::Embeddings
         | Operation::Moderations
+        | Operation::CountTokens
         | Operation::Images
         | Operation::Speech
         | Operation::Rerank

@@ -132,6 +132,18 @@ impl Attempt {
         self.deployment.metrics.served();
     }
 
+    /// The attempt served a request that proves nothing of the model, such as a count of tokens: no verdict of health.
+    pub(crate) fn finish_unjudged(mut self) {
+        self.open = false;
+        if self.trial.is_some() {
+            let now = self.gateway.clock.now();
+            let mut outcome = self.outcome(Class::Cancelled, now.since(self.sent_at));
+            outcome.reason = "proves_nothing";
+            self.gateway.hub.report(now, self.deployment.slot, &outcome);
+        }
+        self.deployment.metrics.served();
+    }
+
     /// The attempt failed. The evidence is the caller's to report, because what a 500 means depends on how the
     /// same request fares elsewhere.
     #[must_use = "evidence must be reported"]

@@ -53,6 +53,20 @@ pub(crate) fn served(facts: &Served<'_>, upstream: &HeaderMap) -> HeaderMap {
     headers
 }
 
+/// What the list of several answers keeps of the headers of the first: nothing that names one deployment but its model, as
+/// LiteLLM has it.
+pub(crate) fn of_several(first: &HeaderMap) -> HeaderMap {
+    const KEPT: [&str; 4] =
+        ["x-litellm-call-id", "x-litellm-model-name", "x-litellm-version", "x-litellm-key-spend"];
+    let mut headers = HeaderMap::with_capacity(8);
+    for name in KEPT {
+        if let Some(value) = first.get(name) {
+            headers.insert(HeaderName::from_static(name), value.clone());
+        }
+    }
+    headers
+}
+
 /// What every error of a model call tells, however early it ended.
 pub(crate) fn refused(headers: &mut HeaderMap, call_id: &HeaderValue) {
     headers.insert(HeaderName::from_static("x-litellm-call-id"), call_id.clone());

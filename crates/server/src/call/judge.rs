@@ -64,6 +64,7 @@ pub(crate) const fn answer_kind(operation: Operation) -> Option<AnswerKind> {
         Operation::Messages => Some(AnswerKind::Messages),
         Operation::Rerank => Some(AnswerKind::Rerank),
         Operation::Moderations
+        | Operation::CountTokens
         | Operation::Images
         | Operation::Speech
         | Operation::Ocr
@@ -87,6 +88,7 @@ pub(crate) const fn stream_kind(operation: Operation) -> StreamKind {
         | Operation::Completions
         | Operation::Embeddings
         | Operation::Moderations
+        | Operation::CountTokens
         | Operation::Rerank
         | Operation::Ocr
         | Operation::Files

@@ -11,6 +11,7 @@ mod form;
 pub(crate) mod guard;
 pub(crate) mod headers;
 pub(crate) mod judge;
+mod many;
 pub(crate) mod place;
 pub(crate) mod read;
 pub(crate) mod realtime;
@@ -70,7 +71,11 @@ where
 
 /// The error shape that the clients of an operation understand.
 pub(crate) fn error_shape(operation: Operation) -> ErrorShape {
-    if operation == Operation::Messages { ErrorShape::Anthropic } else { ErrorShape::OpenAi }
+    if matches!(operation, Operation::Messages | Operation::CountTokens) {
+        ErrorShape::Anthropic
+    } else {
+        ErrorShape::OpenAi
+    }
 }
 
 async fn serve<B>(
@@ -102,8 +107,6 @@ where
     let model = read::model(&envelope, path_model)?;
     let stream = read::stream(&envelope)?;
     let wishes = Wishes::read(&envelope, &head.headers);
-    let resolution = live.table.resolve(&model).map_err(|_| refusal::unknown_model(&model))?;
-
     let session = Session {
         gateway,
         live: &live,
@@ -118,11 +121,11 @@ where
         bytes: &bytes,
         wish: realtime::Wish::default(),
     };
-    let answer = session.run(&wishes, &resolution, place, None).await;
-    if let Some(series) = live.group_metrics.get(resolution.group.0 as usize) {
-        series.answered(answer.as_ref().map_or_else(ApiError::status, |response| response.status().as_u16()));
+    match live.table.resolve(&model) {
+        Ok(resolution) => session.counted(&wishes, &resolution, place, None).await,
+        Err(_) if many::is_list(operation, &model) => Box::pin(many::serve(session, &wishes, place)).await,
+        Err(_) => Err(refusal::unknown_model(&model)),
     }
-    answer
 }
 
 pub(crate) fn call_limits(live: &Live, wishes: &Wishes, stream: bool) -> CallLimits {
@@ -138,7 +141,8 @@ pub(crate) fn call_id(headers: &HeaderMap) -> HeaderValue {
     })
 }
 
-/// One call, resolved.
+/// One call of one model.
+#[derive(Clone, Copy)]
 pub(crate) struct Session<'a> {
     pub(crate) gateway: &'a Arc<Gateway>,
     pub(crate) live: &'a Live,
@@ -157,7 +161,23 @@ pub(crate) struct Session<'a> {
 }
 
 impl Session<'_> {
-    pub(crate) async fn run(
+    /// Runs the call and counts its answer for the group that was asked for.
+    pub(crate) async fn counted(
+        &self,
+        wishes: &Wishes,
+        resolution: &Resolution<'_>,
+        place: Place,
+        door: Option<Door>,
+    ) -> Result<Response<Body>, ApiError> {
+        let answer = self.run(wishes, resolution, place, door).await;
+        if let Some(series) = self.live.group_metrics.get(resolution.group.0 as usize) {
+            let status = |response: &Response<Body>| response.status().as_u16();
+            series.answered(answer.as_ref().map_or_else(ApiError::status, status));
+        }
+        answer
+    }
+
+    async fn run(
         &self,
         wishes: &Wishes,
         resolution: &Resolution<'_>,

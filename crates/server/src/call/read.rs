@@ -155,7 +155,7 @@ pub(crate) fn wants_usage(envelope: &Envelope<'_>) -> bool {
 /// 400 naming the member.
 pub(crate) fn required(operation: Operation, envelope: &Envelope<'_>) -> Result<(), ApiError> {
     let (name, kinds): (&'static str, &[u8]) = match operation {
-        Operation::Chat | Operation::Messages => ("messages", b"["),
+        Operation::Chat | Operation::Messages | Operation::CountTokens => ("messages", b"["),
         Operation::Completions => ("prompt", b"\"["),
         Operation::Embeddings | Operation::Moderations => ("input", b"\"["),
         Operation::Images => ("prompt", b"\""),

@@ -115,11 +115,7 @@ async fn serve<B>(
         bytes: bytes.as_bytes(),
         wish: Wish { intent: intent.as_deref(), beta: request.headers().get(BETA) },
     };
-    let answer = session.run(&wishes, &resolution, place, Some(door)).await;
-    if let Some(series) = live.group_metrics.get(resolution.group.0 as usize) {
-        series.answered(answer.as_ref().map_or_else(ApiError::status, |response| response.status().as_u16()));
-    }
-    answer
+    session.counted(&wishes, &resolution, place, Some(door)).await
 }
 
 /// A parameter of a query, decoded; an empty one is none.

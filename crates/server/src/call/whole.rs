@@ -185,7 +185,11 @@ fn checked(
     } else {
         body
     };
-    attempt.succeed(usage);
+    if ask.operation == Operation::CountTokens {
+        attempt.finish_unjudged();
+    } else {
+        attempt.succeed(usage);
+    }
     Ended::Answer { status, headers, body }
 }
 

@@ -113,11 +113,7 @@ where
         bytes: &bytes,
         wish: Wish::default(),
     };
-    let answer = session.run(&wishes, &resolution, place, None).await;
-    if let Some(series) = live.group_metrics.get(resolution.group.0 as usize) {
-        series.answered(answer.as_ref().map_or_else(ApiError::status, |response| response.status().as_u16()));
-    }
-    answer
+    session.counted(&wishes, &resolution, place, None).await
 }
 
 /// The body with the provider's id of the file that a batch reads, and the deployment that keeps it.

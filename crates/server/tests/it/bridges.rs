@@ -296,3 +296,48 @@ async fn an_error_inside_a_success_is_classified_by_the_providers_own_words() {
         answer.text()
     );
 }
+
+#[tokio::test(start_paused = true)]
+async fn tokens_are_counted_by_who_can_and_a_count_proves_nothing() {
+    let world = World::start(chat_and_claude()).await;
+    for _ in 0..10 {
+        let answer = world.post("/v1/messages/count_tokens", &message(json!({}))).await;
+        assert_eq!((answer.status, answer.deployment()), (200, "d2"), "{}", answer.text());
+        assert!(answer.json()["input_tokens"].as_u64().unwrap() > 0);
+    }
+    assert_eq!(world.mock.kept("u2")[0].path, "/v1/messages/count_tokens");
+    assert_eq!(world.state("d2"), "UNKNOWN", "no model has answered yet");
+    let world = World::start(chat_only()).await;
+    let answer = world.post("/v1/messages/count_tokens", &message(json!({}))).await;
+    let body = answer.json();
+    assert_eq!((answer.status, &body["type"]), (400, &json!("error")), "{body}");
+    assert!(body["error"]["message"].as_str().unwrap().contains("count_tokens"), "{body}");
+    assert_eq!(world.requests("u1"), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn several_models_in_one_call_answer_in_a_list() {
+    let world = World::of(Yaml::b2f()).with_script("u1", Behaviour::ok().text("one")).start().await;
+    let answer = world.chat("g, h").await;
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    let list = answer.json();
+    assert_eq!(list.as_array().map(Vec::len), Some(2));
+    assert_eq!(list[0]["choices"][0]["message"]["content"], "one");
+    assert_eq!(list[1]["object"], "chat.completion");
+    assert_eq!(
+        (answer.header("x-litellm-model-id"), answer.header("content-type")),
+        ("", "application/json")
+    );
+    assert!(!answer.header("x-litellm-call-id").is_empty());
+    assert_eq!((world.requests("u1"), world.requests("u2")), (1, 1));
+
+    world.mock.script("u2", Behaviour::status(401));
+    let list = world.chat("g,h").await.json();
+    assert_eq!(list[1]["error"]["type"], "authentication_error", "{list}");
+    let unknown = world.chat("g,nope").await;
+    assert_eq!(unknown.status, 400, "{}", unknown.text());
+    let streamed = world.chat_stream("g,h").await;
+    assert_eq!((streamed.status, streamed.error("param")), (400, json!("stream")));
+    let none = world.chat(",").await;
+    assert_eq!((none.status, none.error("param")), (400, json!("model")));
+}

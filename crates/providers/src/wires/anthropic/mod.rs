@@ -16,7 +16,7 @@ use answer::Reader;
 
 /// The provider's body for a chat completion, or a message passed through.
 pub(super) fn encode(encode: &Encode<'_>) -> Result<Encoded, Refusal> {
-    if encode.operation == Operation::Messages {
+    if matches!(encode.operation, Operation::Messages | Operation::CountTokens) {
         return Ok(openai::json(encode));
     }
     let request = request::translate(encode)?;

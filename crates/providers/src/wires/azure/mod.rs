@@ -114,6 +114,7 @@ impl Face {
                     | Operation::Translations
                     | Operation::ImageEdits => operation.path(),
                     Operation::Messages
+                    | Operation::CountTokens
                     | Operation::Moderations
                     | Operation::Rerank
                     | Operation::Ocr
@@ -144,6 +145,7 @@ impl Face {
                     Some((Wire::Realtime, format!("{root}/openai/v1/realtime?model={{model}}{query}")))
                 }
                 Operation::Messages
+                | Operation::CountTokens
                 | Operation::Moderations
                 | Operation::Rerank
                 | Operation::Ocr
@@ -158,6 +160,7 @@ impl Face {
                 Operation::Ocr => Some((Wire::MistralOcr, format!("{}{OCR}", without_v1(plan.base)))),
                 Operation::Responses
                 | Operation::Messages
+                | Operation::CountTokens
                 | Operation::Moderations
                 | Operation::Images
                 | Operation::Speech
@@ -171,9 +174,10 @@ impl Face {
                 | Operation::Realtime => None,
             },
             Self::Claude => match operation {
-                Operation::Chat | Operation::Messages => {
+                Operation::Chat | Operation::Messages | Operation::CountTokens => {
                     let root = plan.base.text.strip_suffix("/anthropic").unwrap_or(&plan.base.root);
-                    Some((Wire::Anthropic, format!("{root}/anthropic/v1/messages")))
+                    let below = if operation == Operation::CountTokens { "/count_tokens" } else { "" };
+                    Some((Wire::Anthropic, format!("{root}/anthropic/v1/messages{below}")))
                 }
                 Operation::Completions
                 | Operation::Embeddings
@@ -218,6 +222,7 @@ fn services(plan: &Plan<'_>, operation: Operation) -> Option<(Wire, String)> {
         }
         Operation::Completions
         | Operation::Messages
+        | Operation::CountTokens
         | Operation::Moderations
         | Operation::Speech
         | Operation::Videos

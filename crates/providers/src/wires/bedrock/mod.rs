@@ -43,6 +43,7 @@ pub(super) fn encode(encode: &Encode<'_>) -> Result<Encoded, Refusal> {
         Operation::Completions
         | Operation::Responses
         | Operation::Messages
+        | Operation::CountTokens
         | Operation::Moderations
         | Operation::Speech
         | Operation::Ocr
@@ -67,6 +68,7 @@ pub(super) fn translator(operation: Operation, created: u64) -> Box<dyn Translat
         | Operation::Completions
         | Operation::Responses
         | Operation::Messages
+        | Operation::CountTokens
         | Operation::Moderations
         | Operation::Speech
         | Operation::Ocr

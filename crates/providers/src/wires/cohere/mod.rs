@@ -42,6 +42,7 @@ pub(super) fn encode(encode: &Encode<'_>) -> Result<Encoded, Refusal> {
         | Operation::Completions
         | Operation::Responses
         | Operation::Messages
+        | Operation::CountTokens
         | Operation::Moderations
         | Operation::Images
         | Operation::Speech
@@ -69,6 +70,7 @@ pub(super) fn translator(operation: Operation, created: u64) -> Box<dyn Translat
         | Operation::Completions
         | Operation::Responses
         | Operation::Messages
+        | Operation::CountTokens
         | Operation::Moderations
         | Operation::Images
         | Operation::Speech

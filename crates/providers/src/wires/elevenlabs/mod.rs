@@ -29,6 +29,7 @@ pub(super) fn encode(encode: &Encode<'_>) -> Result<Outgoing, Refusal> {
         | Operation::Embeddings
         | Operation::Responses
         | Operation::Messages
+        | Operation::CountTokens
         | Operation::Moderations
         | Operation::Images
         | Operation::Rerank

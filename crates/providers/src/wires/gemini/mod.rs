@@ -34,6 +34,7 @@ pub(super) fn encode(encode: &Encode<'_>) -> Result<Encoded, Refusal> {
         | Operation::Completions
         | Operation::Responses
         | Operation::Messages
+        | Operation::CountTokens
         | Operation::Moderations
         | Operation::Speech
         | Operation::Rerank

@@ -34,6 +34,7 @@ pub(super) fn encode(encode: &Encode<'_>) -> Result<Encoded, Refusal> {
         Operation::Chat
         | Operation::Responses
         | Operation::Messages
+        | Operation::CountTokens
         | Operation::Moderations
         | Operation::Images
         | Operation::Speech
@@ -63,6 +64,7 @@ pub(super) fn translator(operation: Operation, created: u64) -> Box<dyn Translat
         Operation::Chat
         | Operation::Responses
         | Operation::Messages
+        | Operation::CountTokens
         | Operation::Moderations
         | Operation::Images
         | Operation::Speech

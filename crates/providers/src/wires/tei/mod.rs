@@ -22,6 +22,7 @@ pub(super) fn encode(encode: &Encode<'_>) -> Result<Encoded, Refusal> {
         | Operation::Completions
         | Operation::Responses
         | Operation::Messages
+        | Operation::CountTokens
         | Operation::Moderations
         | Operation::Images
         | Operation::Speech
