@@ -344,6 +344,10 @@ fn response_stream(told: &Told) -> Vec<Event> {
     let mut started = message_item(told, "in_progress", "");
     started["content"] = json!([]);
     bodies.push((json!({"type": "response.output_item.added", "output_index": 0, "item": started}), false));
+    let part = |text: &str| json!({"type": "output_text", "text": text, "annotations": []});
+    let mut opened = place("response.content_part.added");
+    opened["part"] = part("");
+    bodies.push((opened, false));
     for piece in &told.pieces {
         let mut delta = place("response.output_text.delta");
         delta["delta"] = json!(piece);
@@ -352,6 +356,9 @@ fn response_stream(told: &Told) -> Vec<Event> {
     let mut done = place("response.output_text.done");
     done["text"] = json!(told.text());
     bodies.push((done, false));
+    let mut closed = place("response.content_part.done");
+    closed["part"] = part(&told.text());
+    bodies.push((closed, false));
     let item = message_item(told, "completed", &told.text());
     bodies.push((json!({"type": "response.output_item.done", "output_index": 0, "item": item}), false));
     let last = response(told, "completed");
