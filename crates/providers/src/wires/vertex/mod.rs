@@ -135,6 +135,7 @@ impl Face {
             },
             Operation::Completions
             | Operation::Responses
+            | Operation::CountTokens
             | Operation::Moderations
             | Operation::Speech
             | Operation::Transcriptions

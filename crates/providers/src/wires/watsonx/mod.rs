@@ -56,6 +56,7 @@ impl Face {
             | Operation::Rerank
             | Operation::Responses
             | Operation::Messages
+            | Operation::CountTokens
             | Operation::Moderations
             | Operation::Images
             | Operation::Speech
@@ -116,6 +117,7 @@ pub(super) fn encode(encode: &Encode<'_>) -> Result<Encoded, Refusal> {
         Operation::Rerank => rank::encode(encode),
         Operation::Responses
         | Operation::Messages
+        | Operation::CountTokens
         | Operation::Moderations
         | Operation::Images
         | Operation::Speech
@@ -140,6 +142,7 @@ pub(super) fn translator(operation: Operation, created: u64) -> Box<dyn Translat
         Operation::Chat
         | Operation::Responses
         | Operation::Messages
+        | Operation::CountTokens
         | Operation::Moderations
         | Operation::Images
         | Operation::Speech
