@@ -60,7 +60,7 @@ fn list(answers: Vec<Result<Response<Body>, ApiError>>) -> Result<Response<Body>
                 bodies.push(match body {
                     Body::Full(bytes) => bytes.unwrap_or_else(|| Bytes::from_static(b"null")),
                     // Not asked for: see above.
-                    Body::Relay(_) | Body::Page(_) => Bytes::from_static(b"null"),
+                    Body::Relay(_) | Body::Page(_) | Body::Download(_) => Bytes::from_static(b"null"),
                 });
                 served.get_or_insert(head.headers);
             }
