@@ -104,7 +104,8 @@ pub(crate) async fn run(mut attempt: Attempt, ask: &Ask<'_>) -> Ended {
         now_millis: clock.now().as_millis(),
     };
     if ask.operation == Operation::Realtime {
-        return realtime::begin(attempt, ask, judge).await;
+        // Seldom, and large.
+        return Box::pin(realtime::begin(attempt, ask, judge)).await;
     }
     let call = match ask.errand {
         Some(errand) => target.errand(errand, ask.captured, options),
