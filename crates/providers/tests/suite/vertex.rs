@@ -22,6 +22,7 @@ fn mode(operation: Operation) -> Option<&'static str> {
         | Operation::Translations
         | Operation::ImageEdits
         | Operation::ImageVariations
+        | Operation::CountTokens
         | Operation::Realtime
         | Operation::Files
         | Operation::Batches

@@ -23,6 +23,7 @@ fn target(model: &str, operation: Operation) -> Target {
         | Operation::Translations
         | Operation::ImageEdits
         | Operation::ImageVariations
+        | Operation::CountTokens
         | Operation::Realtime
         | Operation::Files
         | Operation::Batches

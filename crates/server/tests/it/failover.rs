@@ -532,7 +532,7 @@ async fn e10_health_is_read_again_after_a_wait() {
         world.until("the first attempt failed", || world.mock.counts("u1").completed == 1).await;
         assert_eq!(world.post("/haleway/deployments/d1/disable", &json!({})).await.status, 200);
     };
-    let (answer, ()) = join(waiting, disabling).await;
+    let (answer, ()) = Box::pin(join(waiting, disabling)).await;
     assert_eq!((answer.status, world.requests("u1")), (500, 1));
 }
 
