@@ -5,11 +5,13 @@
 
 use std::fmt::Write as _;
 
+use haleway_providers::{Mode, mode_of_name};
+use secrecy::ExposeSecret;
 use serde_json::Value as Json;
 
 use crate::lower::health::fields::{self, KEYS, Reach};
 use crate::lower::health::{Draft, text};
-use crate::typed::{Config, Model, Origins};
+use crate::typed::{Budget, Config, Model, Origins};
 use crate::{Origin, env};
 
 /// One effective value.
@@ -34,6 +36,8 @@ pub fn explain(config: &Config) -> Vec<ExplainRow> {
         probe: own.probe,
         panic: own.panic,
         limits: own.limits,
+        budget: Budget { usd_per_day: own.limits.total_usd_per_day, ..own.budget },
+        own_policy: false,
         cooldown: None,
         origins: own.origins.clone(),
     };
@@ -100,11 +104,18 @@ fn deployment(config: &Config, model: &Model, global: &Draft) -> Vec<ExplainRow>
     let scope = format!("deployment {}", model.id);
     let draft = Draft {
         params: model.health.clone(),
-        probe: model.probe.unwrap_or(global.probe),
+        probe: model.probe_as(mode_of(config, model)).unwrap_or(global.probe),
+        budget: model.budget,
         origins: model.origins.clone(),
         ..global.clone()
     };
     let mut rows = values(&scope, &draft, config.haleway.profile.name(), Reach::Deployment);
+    if draft.probe.policy != model.probe.map_or(draft.probe.policy, |probe| probe.policy) {
+        let derived = rows.iter_mut().find(|row| row.key == "probe.policy");
+        if let Some(row) = derived {
+            row.origin = Origin::Derived("a costly mode");
+        }
+    }
     for (key, origin) in model.origins.iter().filter(|(key, _)| key.starts_with("health_check_")) {
         if let Some(value) = model.info.shown.get(*key) {
             rows.push(ExplainRow {
@@ -115,6 +126,10 @@ fn deployment(config: &Config, model: &Model, global: &Draft) -> Vec<ExplainRow>
             });
         }
     }
+    if model.budget.usd_per_day.is_none() {
+        // What is said of everything is a cap on the sum.
+        rows.retain(|row| row.key != "budget.usd_per_day");
+    }
     if model.probe.is_none() {
         rows.retain(|row| !is_probe_key(&row.key));
     }
@@ -124,6 +139,17 @@ fn deployment(config: &Config, model: &Model, global: &Draft) -> Vec<ExplainRow>
     }
     rows.sort_by(|a, b| a.key.cmp(&b.key));
     rows
+}
+
+/// What a deployment serves, as far as the file alone says it.
+fn mode_of(config: &Config, model: &Model) -> Mode {
+    let known = |name: &str| config.environment.get(name).map(|value| value.expose_secret().to_owned());
+    // What the process environment would add is no part of the file; the mode seldom depends on it.
+    let named = || model.info.mode.as_deref().and_then(Mode::from_name).or_else(|| mode_of_name(&model.params.model));
+    match haleway_providers::resolve(&model.source(&known, &|_| None)) {
+        Ok(target) => target.mode,
+        Err(_) => named().unwrap_or(Mode::Chat),
+    }
 }
 
 /// A value of `model_info`; of a mapping the names only, since it may hold secrets.

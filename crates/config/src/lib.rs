@@ -26,6 +26,6 @@ pub use lower::health::fields::names as health_keys;
 pub use origin::Origin;
 pub use source::Source;
 pub use typed::{
-    Config, Fleet, FleetRole, General, Haleway, Limits, Litellm, LitellmKeys, LitellmParams, Model,
+    Budget, Config, Fleet, FleetRole, General, Haleway, Limits, Litellm, LitellmKeys, LitellmParams, Model,
     ModelInfo, Origins, Place, ProfileChoice, Redis, RedisAddress, RedisNodes, Router,
 };

@@ -28,10 +28,10 @@ pub use class::{Class, Effect, Scope};
 pub use hub::Hub;
 pub use inflight::InFlight;
 pub use machine::{Counts, Findings, Machine, SavedMachine};
-pub use outcome::{Depth, Generation, Outcome, Slot, Source, TrialId};
+pub use outcome::{Depth, Generation, Outcome, Proof, Slot, Source, TrialId};
 pub use params::{
     AllOut, AllowedFails, IsolationParams, LitellmParams, PanicMode, PanicParams, Params, ProbeParams,
-    ProbePolicy, Profile, RampParams, StreamParams, WindowParams,
+    ProbeDepth, ProbePolicy, Profile, RampParams, StreamParams, WindowParams,
 };
 pub use planner::{ProbeEnd, ProbeJob, ProbeLimits, ProbeReason};
 pub use registry::{

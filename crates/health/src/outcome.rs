@@ -66,6 +66,24 @@ impl Depth {
     }
 }
 
+/// What a passed call at [`Depth::Free`] shows beyond that somebody answers. A real call shows everything.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Proof {
+    /// The credential is accepted.
+    pub credential: bool,
+    /// The credential may use the model, or the model's endpoint is ready. That the model is listed is less.
+    pub model: bool,
+    /// The account can pay.
+    pub credit: bool,
+}
+
+impl Proof {
+    /// Only that somebody answers.
+    pub const NOTHING: Self = Self { credential: false, model: false, credit: false };
+    /// What a list of models shows.
+    pub const CREDENTIAL: Self = Self { credential: true, ..Self::NOTHING };
+}
+
 /// The result of one attempt on one deployment.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Outcome {
@@ -77,6 +95,8 @@ pub struct Outcome {
     pub source: Source,
     /// How much of the road it travelled.
     pub depth: Depth,
+    /// What it shows when it passed at [`Depth::Free`]; without meaning otherwise.
+    pub proof: Proof,
     /// HTTP status the provider answered, or the one that stands for the fault (408 for an own deadline,
     /// 500 for a broken connection); 0 when nothing was sent.
     pub status: u16,
@@ -103,6 +123,26 @@ pub struct Outcome {
 }
 
 impl Outcome {
+    /// Whether a success like this one proves that the credential is accepted.
+    pub(crate) fn proves_credential(&self) -> bool {
+        self.depth == Depth::Generation || self.proof.credential
+    }
+
+    /// Whether a success like this one proves that the account can pay.
+    pub(crate) fn proves_credit(&self) -> bool {
+        self.depth == Depth::Generation || self.proof.credit
+    }
+
+    /// Whether a success like this one disproves a fault of `class` of the configuration.
+    pub(crate) fn disproves(&self, class: Option<Class>) -> bool {
+        match class {
+            _ if self.depth == Depth::Generation => true,
+            Some(Class::Auth) => self.proof.credential,
+            Some(Class::ModelNotFound | Class::Permission) => self.proof.model,
+            Some(_) | None => false,
+        }
+    }
+
     /// Evidence of `class` with that class's default scope, sent at `sent_at`, and nothing else known.
     pub const fn new(class: Class, source: Source, sent_at: Timestamp, generation: Generation) -> Self {
         Self {
@@ -110,6 +150,7 @@ impl Outcome {
             scope: class.default_scope(),
             source,
             depth: Depth::Generation,
+            proof: Proof::CREDENTIAL,
             status: 0,
             reason: "",
             sent_at,

@@ -222,11 +222,24 @@ pub enum ProbePolicy {
     Never,
 }
 
+/// How deep the probes of a deployment go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ProbeDepth {
+    /// The smallest real call; where that is costly, a free call, and a real one only while it is out.
+    Auto,
+    /// Free calls only: a trial is left to callers' requests.
+    Free,
+    /// A real call every time.
+    Generation,
+}
+
 /// How a deployment is probed.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ProbeParams {
     /// When.
     pub policy: ProbePolicy,
+    /// How deep.
+    pub depth: ProbeDepth,
     /// Time between probes of a healthy deployment.
     pub interval: Duration,
     /// Time between probes after a long time without any traffic.
@@ -351,6 +364,7 @@ impl ProbeParams {
     pub const fn resilient() -> Self {
         Self {
             policy: ProbePolicy::Always,
+            depth: ProbeDepth::Auto,
             interval: secs(60),
             idle_interval: secs(300),
             suspect_interval: secs(5),
@@ -364,6 +378,7 @@ impl ProbeParams {
     pub const fn litellm() -> Self {
         Self {
             policy: ProbePolicy::Always,
+            depth: ProbeDepth::Auto,
             interval: secs(300),
             idle_interval: secs(300),
             suspect_interval: secs(300),

@@ -77,6 +77,8 @@ pub(crate) struct Plan {
     queued: bool,
     /// Whether a confirmation is wanted.
     confirm: bool,
+    /// The budget for real probes is used up until then.
+    unpaid_until: Option<Timestamp>,
 }
 
 /// Probes in flight and waiting at one endpoint.
@@ -152,6 +154,7 @@ impl Planner {
             let changed = plan.params.map(|p| p.interval) != params.map(|p| p.interval);
             plan.params = params;
             plan.backoff = params.map_or(Duration::ZERO, |p| p.interval);
+            plan.unpaid_until = None;
             if plan.flight.is_none() {
                 plan.endpoint = endpoint;
             }
@@ -172,6 +175,7 @@ impl Planner {
             gap: Duration::ZERO,
             queued: false,
             confirm: false,
+            unpaid_until: None,
         });
         self.phase(slot, id, now);
     }
@@ -344,6 +348,24 @@ impl Planner {
         let heeds = params.traffic_postpones || params.policy == ProbePolicy::WhenIdle;
         let until = plan.alive? + params.interval;
         (heeds && !plan.confirm && need == Need::Interval && until > now).then_some(until)
+    }
+
+    /// Stops real probes of `slot` until `until`.
+    pub(crate) fn stop_paying(&mut self, slot: Slot, until: Timestamp) {
+        if let Some(plan) = self.plans.get_mut(slot.0 as usize) {
+            plan.unpaid_until = Some(until);
+        }
+    }
+
+    /// Until when real probes of `slot` are stopped, if they are.
+    pub(crate) fn unpaid_until(&self, slot: Slot, now: Timestamp) -> Option<Timestamp> {
+        self.plan(slot)?.unpaid_until.filter(|until| *until > now)
+    }
+
+    /// Whether traffic sent within the last interval proved `slot` alive.
+    pub(crate) fn served_lately(&self, slot: Slot, now: Timestamp) -> bool {
+        let lately = |plan: &Plan| Some(plan.alive? + plan.params?.interval > now);
+        self.plan(slot).and_then(lately).unwrap_or(false)
     }
 
     /// Leaves the probe of `slot` for `until`.

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use crate::{PanicParams, Params, ProbeParams};
+use crate::{PanicParams, Params, ProbeParams, Proof};
 
 /// The place of a model group in this process's tables. Stable for the life of the process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -39,9 +39,13 @@ pub struct Spec {
     pub identity: u64,
     /// Weight in the share that panic and the ejection cap look at, above 0; 1 unless configured.
     pub weight: f32,
-    /// Estimated price of one probe in billionths of a US dollar: the cheapest member of a fault domain is
+    /// Estimated price of one real probe in billionths of a US dollar: the cheapest member of a fault domain is
     /// probed for all.
     pub probe_price_nanousd: u64,
+    /// A real probe costs so much that a free call goes first and pays only while the deployment is out.
+    pub costly: bool,
+    /// What the free call of its provider shows when it passes; `None` when there is no free call.
+    pub free_call: Option<Proof>,
     /// Most probes in flight at this endpoint; `None` = the limit given to the planner.
     pub endpoint_limit: Option<u16>,
 }
@@ -64,6 +68,8 @@ impl Spec {
             identity: 0,
             weight: 1.0,
             probe_price_nanousd: 0,
+            costly: false,
+            free_call: None,
             endpoint_limit: None,
         }
     }

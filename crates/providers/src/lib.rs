@@ -32,8 +32,8 @@ pub use mode::{Mode, ModeOrigin, mode_of_name};
 pub use objects::{Action, Errand, Posted};
 pub use operation::Operation;
 pub use probe::{
-    CannotProbe, Expectation, Finding, HttpCheck, Judgement, Probe, ProbeAnswer, ProbeMemory, ProbeSettings,
-    judge,
+    CannotProbe, Expectation, Finding, HttpCheck, Judgement, Probe, ProbeAnswer, ProbeMemory, ProbePrice,
+    ProbeSettings, judge,
 };
 pub use reference::reference;
 pub use registry::Provider;

@@ -83,6 +83,32 @@ impl Mode {
         }
     }
 
+    /// Whether one real call costs so much that it is not made as a matter of routine.
+    pub const fn is_costly(self) -> bool {
+        match self {
+            Self::AudioSpeech
+            | Self::AudioTranscription
+            | Self::ImageGeneration
+            | Self::ImageEdit
+            | Self::VideoGeneration
+            | Self::Ocr => true,
+            Self::Chat
+            | Self::Completion
+            | Self::Embedding
+            | Self::Rerank
+            | Self::Realtime
+            | Self::Batch
+            | Self::Responses
+            | Self::AnthropicMessages
+            | Self::Http => false,
+        }
+    }
+
+    /// Whether the probe of this mode is a call that costs nothing by itself.
+    pub const fn is_free(self) -> bool {
+        matches!(self, Self::Batch | Self::Realtime | Self::Http)
+    }
+
     /// The mode with this machine name.
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|mode| mode.as_str() == name)

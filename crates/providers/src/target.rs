@@ -15,7 +15,11 @@ use http::{HeaderMap, HeaderValue, Method, Uri, header};
 use crate::bridge;
 use crate::credential::CredentialSource;
 use crate::registry::{Provider, Wire};
+<<<<<<< HEAD
 use crate::resolve::DropPath;
+=======
+use crate::resolve::free::FreeRoute;
+>>>>>>> ca25118 (Probes have a price, budgets and a ladder: free calls first where real ones are costly)
 use crate::route::{Place, Route};
 use crate::sigv4::Signer;
 use crate::wires::{self, Encode};
@@ -55,6 +59,8 @@ pub struct Target {
     pub(crate) signer: Option<Arc<Signer>>,
     /// Where the provider lists its jobs of many requests.
     pub(crate) list_batches: Option<Uri>,
+    /// The call that costs nothing, where there is one.
+    pub(crate) free: Option<FreeRoute>,
     pub(crate) defaults: Defaults,
 }
 

@@ -8,7 +8,8 @@ use std::sync::atomic::AtomicUsize;
 use arc_swap::ArcSwap;
 use haleway_config::{Config, Model, Source};
 use haleway_fleet::FleetHandle;
-use haleway_health::{AllOut, GroupSpec, Hub, PanicMode, Slot, Spec};
+use haleway_health::{AllOut, GroupSpec, Hub, PanicMode, ProbeDepth, Slot, Spec};
+use haleway_providers::catalogue::{Catalogue, PriceKind, Prices, Usd};
 use haleway_providers::{CannotProbe, ProbeMemory, ResolveError, Target, resolve};
 use haleway_routing::{BuildError, RetryShare, StatsTable, Table, TableBuilder};
 use haleway_telemetry::{DeploymentLabels, Metrics};
@@ -19,10 +20,11 @@ use tokio_util::task::TaskTracker;
 
 use crate::auth::KeyCheck;
 use crate::clock::Clock;
-use crate::deployment::{CallLimits, Deployment, Names};
+use crate::deployment::{CallLimits, Deployment, Names, nanodollars};
 use crate::fleet::Share;
 use crate::gateway::{Gateway, Live};
 use crate::prober::Reports;
+use crate::prober::ledger::Ledger;
 
 /// Request bodies may have this many bytes unless the configuration says otherwise: images in base64 fit.
 const DEFAULT_MAX_BODY: usize = 100 * 1024 * 1024;
@@ -85,6 +87,7 @@ impl Gateway {
             fleet,
             share,
             reports: Reports::default(),
+            ledger: Ledger::default(),
             metrics,
             network,
             credentials,
@@ -114,6 +117,7 @@ fn deployments(
 ) -> Result<Vec<Arc<Deployment>>, StartError> {
     let env = |name: &str| config.var(source, name);
     let file = |path: &str| config.file(source, path);
+    let catalogue = Catalogue::builtin();
     (0_u32..)
         .zip(&config.models)
         .map(|(slot, model)| {
@@ -124,12 +128,37 @@ fn deployments(
                 names: Names::new(model, &target),
                 metrics: parts.metrics.deployment(&labels(model, &target)),
                 credential: target.credential_source.as_ref().map(|source| parts.credentials.of(source)),
+                prices: prices(model, &target, &catalogue),
                 model: model.clone(),
                 target,
                 upstream: Upstream::new(parts.network, &Settings::default()),
             }))
         })
         .collect()
+}
+
+/// What the units of a deployment cost: the catalogue's prices where it states none itself.
+fn prices(model: &Model, target: &Target, catalogue: &Catalogue) -> Prices {
+    let name = target.provider_name.as_str();
+    let base = model.info.base_model.as_deref().and_then(|base| catalogue.find_base(name, base));
+    let facts = base.or_else(|| catalogue.find(name, &target.wire_model));
+    let listed = facts.map_or(Prices::NONE, |facts| facts.prices);
+    let mut own = Prices::NONE;
+    for kind in PriceKind::ALL {
+        let stated = [&model.info.shown, &model.params.rest]
+            .into_iter()
+            .find_map(|section| section.get(kind.key())?.as_f64());
+        own.set(*kind, stated.and_then(|dollars| Usd::from_dollars(dollars).ok()));
+    }
+    for (kind, stated) in [
+        (PriceKind::InputToken, model.params.input_cost_per_token),
+        (PriceKind::OutputToken, model.params.output_cost_per_token),
+    ] {
+        if let Some(usd) = stated.and_then(|dollars| Usd::from_dollars(dollars).ok()) {
+            own.set(kind, own.get(kind).or(Some(usd)));
+        }
+    }
+    listed.overridden(&own)
 }
 
 fn table(config: &Config, deployments: &[Arc<Deployment>]) -> Result<Table, BuildError> {
@@ -156,7 +185,10 @@ fn spec(deployment: &Deployment) -> Spec {
         account: target.credential,
         endpoint: target.endpoint.as_str().into(),
         provider: target.provider.id.into(),
-        probe: model.probe.filter(|_| cannot.is_none()),
+        probe: model.probe_as(target.mode).filter(|_| cannot.is_none()),
+        probe_price_nanousd: deployment.probe_price().map_or(0, nanodollars),
+        costly: target.mode.is_costly(),
+        free_call: target.free_proof(),
         skip_reason: model.skip_reason.or(cannot.map(|cannot| cannot.code)),
         identity: identity(target),
         weight: share(deployment),
@@ -167,6 +199,9 @@ fn spec(deployment: &Deployment) -> Spec {
 /// Why no probe can be built for a deployment, if so: a fault of the configuration, never of the deployment.
 pub(crate) fn cannot_probe(deployment: &Deployment) -> Option<CannotProbe> {
     let Deployment { target, model, .. } = deployment;
+    if model.probe_params.depth == ProbeDepth::Free {
+        return target.free_probe().err();
+    }
     target.probe(target.mode, &model.info.probe, &ProbeMemory::default(), 0).err()
 }
 

@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use haleway_config::Model;
 use haleway_health::Slot;
-use haleway_providers::Target;
+use haleway_providers::catalogue::{Prices, Usd};
 use haleway_providers::credential::is_rejected;
+use haleway_providers::{Probe, ProbeMemory, Target};
 use haleway_telemetry::DeploymentMetrics;
 use haleway_upstream::{CredentialFault, CredentialHandle, Deadlines, Lease, Upstream};
 use http::{HeaderMap, HeaderValue};
@@ -20,6 +21,8 @@ pub struct Deployment {
     pub model: Model,
     /// Where its calls go.
     pub target: Target,
+    /// What its units cost, as far as anybody says.
+    pub prices: Prices,
     /// Its pool of connections.
     pub upstream: Upstream,
     /// Its credential, when it is fetched.
@@ -59,6 +62,11 @@ pub(crate) fn header_value(text: &str) -> HeaderValue {
             text.chars().map(|c| if c.is_ascii_graphic() || c == ' ' { c } else { '?' }).collect();
         HeaderValue::from_str(&clean).unwrap_or(HeaderValue::from_static("?"))
     })
+}
+
+/// An amount in whole billionths of a dollar, rounded down.
+pub(crate) fn nanodollars(usd: Usd) -> u64 {
+    u64::try_from(usd.femtodollars() / 1_000_000).unwrap_or(u64::MAX)
 }
 
 /// Limits of one call that the router and the caller set.
@@ -110,6 +118,22 @@ impl Deployment {
     pub async fn authorise_anew(&self, used: &Lease, status: u16, headers: &HeaderMap) -> Option<Lease> {
         let handle = self.credential.as_ref().filter(|_| is_rejected(status, headers))?;
         handle.renewed(used).await
+    }
+
+    /// What one real probe costs at most, as estimated from its request. `None` when the price is not known or no
+    /// probe can be built.
+    pub fn probe_price(&self) -> Option<Usd> {
+        let settings = &self.model.info.probe;
+        let probe = self.target.probe(self.target.mode, settings, &ProbeMemory::default(), 0).ok()?;
+        self.estimate(&probe)
+    }
+
+    /// What `probe` costs at most, as estimated from its request; `None` when the price is not known.
+    pub(crate) fn estimate(&self, probe: &Probe) -> Option<Usd> {
+        if probe.is_free() {
+            return Some(Usd::ZERO);
+        }
+        self.prices.cost(&probe.expect.asks(&probe.call.body.to_bytes()))
     }
 
     /// The deadlines of an attempt that may take what is `left` of the call's time.

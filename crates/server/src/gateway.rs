@@ -24,6 +24,7 @@ use crate::clock::Clock;
 use crate::deployment::{CallLimits, Deployment};
 use crate::fleet::Share;
 use crate::prober::Reports;
+use crate::prober::ledger::{Caps, Ledger};
 use crate::view::HealthView;
 
 /// Everything that follows from the configuration.
@@ -71,6 +72,17 @@ impl Live {
         HealthView { snapshot, groups: &self.health_groups, waits: &self.waits }
     }
 
+    /// What the probes of `deployment`, and all together, may use up in a UTC day.
+    pub fn probe_caps(&self, deployment: &Deployment) -> Caps {
+        let (budget, limits) = (deployment.model.budget, self.config.haleway.limits);
+        Caps {
+            probes: budget.probes_per_day,
+            usd: budget.usd_per_day,
+            total_probes: limits.total_probes_per_day,
+            total_usd: limits.total_usd_per_day,
+        }
+    }
+
     /// The deployment with this id.
     pub fn find(&self, id: &str) -> Option<&Arc<Deployment>> {
         self.each().find(|deployment| **deployment.id() == *id)
@@ -90,6 +102,8 @@ pub struct Gateway {
     pub share: Option<Arc<Share>>,
     /// What probes found, for `/health`.
     pub reports: Reports,
+    /// What probes used up.
+    pub ledger: Ledger,
     /// Counts and gauges.
     pub metrics: Metrics,
     /// How connections are opened.

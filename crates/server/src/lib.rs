@@ -25,5 +25,5 @@ pub use clock::Clock;
 pub use deployment::{AttemptLimits, CallLimits, Deployment, Names};
 pub use gateway::{Gateway, Live};
 pub use haleway_fleet::FleetHandle;
-pub use prober::{OnDemand, Report, Reports, SHOWN_HEADERS, Verdict, probe_now};
+pub use prober::{Asked, OnDemand, Report, Reports, SHOWN_HEADERS, Verdict, ledger, probe_now};
 pub use routes::Routes;

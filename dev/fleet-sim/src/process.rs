@@ -221,6 +221,7 @@ fn specs(setup: &Setup, interval: Millis) -> Vec<Spec> {
             let mut spec = Spec::new(&name(deployment), "group", Params::resilient());
             spec.probe = Some(ProbeParams {
                 policy: ProbePolicy::Always,
+                depth: haleway_health::ProbeDepth::Auto,
                 interval: span(interval),
                 idle_interval: span(interval),
                 suspect_interval: span(setup.suspect.min(interval)),

@@ -146,6 +146,7 @@ pub(crate) fn lower(
     health::Router::apply(sections.router, &mut health, &mut global);
     if let Some(map) = own.health {
         haleway::apply(map, Reach::Global, &mut global, report);
+        global.pool_budget();
     }
     let fleet = sections.fleet(&own, &health, &env, &mut global);
     let redis = fleet.redis.is_some();
@@ -198,6 +199,7 @@ pub(crate) fn lower(
         panic: global.panic,
         group_panic: groups.iter().map(|(name, draft)| (Arc::from(*name), draft.panic)).collect(),
         limits: global.limits,
+        budget: global.budget,
         fleet,
         group_origins: groups.iter().map(|(name, draft)| (Arc::from(*name), draft.origins.clone())).collect(),
         origins: global.origins.clone(),
@@ -315,6 +317,9 @@ impl Layers<'_> {
             health: draft.params,
             probe_timeout: draft.probe.timeout,
             probe: skip_reason.is_none().then_some(draft.probe),
+            probe_params: draft.probe,
+            budget: draft.budget,
+            own_policy: draft.own_policy,
             skip_reason,
             origins: draft.origins,
         }

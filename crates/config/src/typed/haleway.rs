@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use haleway_health::{PanicParams, Params, ProbeParams, Profile};
 use haleway_providers::ProbeSettings;
+use haleway_providers::catalogue::Usd;
 
 use super::{Fleet, Origins};
 
@@ -24,6 +25,8 @@ pub struct Haleway {
     pub group_panic: BTreeMap<Arc<str>, PanicParams>,
     /// Bounds on probing.
     pub limits: Limits,
+    /// What probes of one deployment may use up in a day, where nothing narrower is set.
+    pub budget: Budget,
     /// Coordination of several processes.
     pub fleet: Fleet,
     /// Numbers of a deployment's health machine where nothing narrower is set.
@@ -76,6 +79,17 @@ pub struct Limits {
     pub concurrency: u32,
     /// `health.probe.per_host`: probes in flight at one host.
     pub per_host: u32,
-    /// `health.budget.probes_per_day` of one deployment.
+    /// `health.budget.total_probes_per_day`: real probes of all deployments in one UTC day.
+    pub total_probes_per_day: Option<u32>,
+    /// `health.budget.usd_per_day`: US dollars that probes of all deployments may cost in one UTC day.
+    pub total_usd_per_day: Option<Usd>,
+}
+
+/// What probes of one deployment may use up in one UTC day. Free calls count for nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Budget {
+    /// `health.budget.probes_per_day`: real probes, repairs and those asked for included.
     pub probes_per_day: Option<u32>,
+    /// `budget.usd_per_day` of a deployment or its group, in US dollars.
+    pub usd_per_day: Option<Usd>,
 }

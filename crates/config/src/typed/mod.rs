@@ -9,7 +9,7 @@ mod router;
 
 pub use fleet::{Fleet, FleetRole, LitellmKeys, Redis, RedisAddress, RedisNodes};
 pub use general::{General, Litellm};
-pub use haleway::{Haleway, Limits, ProfileChoice};
+pub use haleway::{Budget, Haleway, Limits, ProfileChoice};
 pub use model::{LitellmParams, Model, ModelInfo, Origins, Place};
 pub use router::Router;
 

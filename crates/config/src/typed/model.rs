@@ -6,12 +6,13 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use haleway_health::{Params, ProbeParams, Slot};
-use haleway_providers::{DeploymentSource, ProbeSettings};
+use haleway_health::{Params, ProbeParams, ProbePolicy, Slot};
+use haleway_providers::{DeploymentSource, Mode, ProbeSettings};
 use haleway_routing as routing;
 use secrecy::SecretString;
 use serde_json::{Map, Value};
 
+use super::Budget;
 use crate::Origin;
 
 /// Origins of the values that differ from their preset, by dotted key of the `haleway.health` section (or
@@ -46,6 +47,12 @@ pub struct Model {
     pub health: Params,
     /// How it is probed in the background; `None` = not at all.
     pub probe: Option<ProbeParams>,
+    /// How it would be probed, whatever keeps it from being probed in the background.
+    pub probe_params: ProbeParams,
+    /// What its probes may use up in a day.
+    pub budget: Budget,
+    /// `probe.policy` was said of it or of its group, not of everything.
+    pub own_policy: bool,
     /// Deadline of a probe, also of one that somebody asks for: `health_check_timeout`, else the profile's.
     pub probe_timeout: Duration,
     /// Why it is not probed, when it is not: `background_health_checks_off`, `disabled`, `group_not_listed`,
@@ -126,6 +133,20 @@ pub struct ModelInfo {
 }
 
 impl Model {
+    /// How it is probed in the background when it serves `mode`; `None` = not at all. A mode whose real probes are
+    /// costly is probed only while it is out, unless a policy was said of this deployment or its group: what is said
+    /// of everything is not meant to buy pictures by the minute.
+    pub fn probe_as(&self, mode: Mode) -> Option<ProbeParams> {
+        self.probe.map(|_| self.probe_params_as(mode))
+    }
+
+    /// How it would be probed when it serves `mode`, whatever keeps it from being probed in the background.
+    pub fn probe_params_as(&self, mode: Mode) -> ProbeParams {
+        let probe = self.probe_params;
+        let settled = self.own_policy || !mode.is_costly() || probe.policy == ProbePolicy::Never;
+        ProbeParams { policy: if settled { probe.policy } else { ProbePolicy::OnlyWhenOut }, ..probe }
+    }
+
     /// What the provider layer needs to decide where calls go. `env` is [`crate::Config::var`], `file`
     /// [`crate::Config::file`].
     pub fn source<'a>(
@@ -170,7 +191,7 @@ impl Model {
             },
             // A service that is only watched serves no model.
             blocked: self.info.blocked
-                || self.info.mode.as_deref() == Some(haleway_providers::Mode::Http.as_str()),
+                || self.info.mode.as_deref() == Some(Mode::Http.as_str()),
             ..routing::Deployment::new(slot, &self.id, &self.name)
         }
     }

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use haleway_config::Severity;
-use haleway_health::{AllOut, PanicMode, ProbePolicy, Profile};
+use haleway_providers::Mode;
+use haleway_health::{AllOut, PanicMode, ProbeDepth, ProbePolicy, Profile};
 
 use crate::table::{Table, one, two};
 
@@ -26,8 +27,8 @@ const ALL: &str = "haleway:
     all_out: wait
     stream: {first_token: 33s, gap: 34s, hang_after: 500ms}
     trial: {hold: 26s}
-    probe: {policy: when_idle, can_restore: false, concurrency: 17, per_host: 5, backoff_max: 302s}
-    budget: {probes_per_day: 201}
+    probe: {policy: when_idle, can_restore: false, concurrency: 17, per_host: 5, backoff_max: 302s, depth: free}
+    budget: {probes_per_day: 201, total_probes_per_day: 2010, usd_per_day: 2.5}
   groups:
     g: {panic: {mode: refuse}, interval: 7s}
 ";
@@ -67,7 +68,10 @@ fn every_key_of_the_section_arrives() {
         (ProbePolicy::WhenIdle, false, secs(302))
     );
     assert_eq!((own.limits.concurrency, own.limits.per_host), (17, 5));
-    assert_eq!(own.limits.probes_per_day, Some(201));
+    assert_eq!(probe.depth, ProbeDepth::Free);
+    assert_eq!((own.budget.probes_per_day, own.limits.total_probes_per_day), (Some(201), Some(2010)));
+    let dollars = own.limits.total_usd_per_day.map(|usd| usd.to_string());
+    assert_eq!((dollars.as_deref(), own.budget.usd_per_day), (Some("2.5"), None), "of all together");
     assert_eq!(own.panic_of("g").mode, PanicMode::Refuse);
     assert_eq!(own.panic_of("other").mode, PanicMode::Off);
     assert_eq!(config.models[0].probe.unwrap().interval, secs(7));
@@ -119,6 +123,57 @@ fn nobody_pays_for_probes_unasked() {
 }
 
 #[test]
+fn a_budget_said_of_everything_bounds_the_sum_and_one_said_of_a_deployment_its_own() {
+    let table = Table::text(
+        "model_list:\n\
+         - {model_name: g, litellm_params: {model: openai/a, api_key: k}, model_info: {id: d1, haleway: {budget: {usd_per_day: 0.5, probes_per_day: 7}}}}\n\
+         - {model_name: h, litellm_params: {model: openai/a, api_key: k}, model_info: {id: d2}}\n\
+         haleway: {health: {budget: {usd_per_day: 5, probes_per_day: 200}}}\n",
+    )
+    .var("LITELLM_MASTER_KEY", "k");
+    assert_eq!(table.load().diagnostics, []);
+    let config = table.config();
+    let own = |index: usize| {
+        let budget = config.models[index].budget;
+        (budget.probes_per_day, budget.usd_per_day.map(|usd| usd.to_string()))
+    };
+    assert_eq!(own(0), (Some(7), Some("0.5".to_owned())));
+    assert_eq!(own(1), (Some(200), None));
+    assert_eq!(config.haleway.limits.total_usd_per_day.map(|usd| usd.to_string()).as_deref(), Some("5"));
+    let rows = haleway_config::explain(&config);
+    let shown: Vec<_> = rows
+        .iter()
+        .filter(|row| row.key == "budget.usd_per_day")
+        .map(|row| (row.scope.as_str(), row.value.as_str()))
+        .collect();
+    assert_eq!(shown, [("global", "5"), ("deployment d1", "0.5")]);
+}
+
+#[test]
+fn b06_costly_modes_are_probed_only_when_out_unless_a_deployment_or_its_group_says_otherwise() {
+    let policy = |global: &str, own: &str, mode: &str| {
+        let mode = if mode.is_empty() { String::new() } else { format!("mode: {mode}, ") };
+        let config = Table::text(format!(
+            "model_list: [{{model_name: g, litellm_params: {{model: openai/a, api_key: k}}, model_info: {{{mode}id: d1, haleway: {{{own}}}}}}}]\n\
+             haleway: {{profile: resilient, health: {{{global}}}}}\n"
+        ))
+        .var("LITELLM_MASTER_KEY", "k")
+        .config();
+        let model = &config.models[0];
+        let mode = model.info.mode.as_deref().and_then(Mode::from_name).unwrap_or(Mode::Chat);
+        model.probe_as(mode).map(|probe| probe.policy)
+    };
+    for mode in ["image_generation", "image_edit", "video_generation", "audio_speech", "audio_transcription", "ocr"] {
+        assert_eq!(policy("", "", mode), Some(ProbePolicy::OnlyWhenOut), "{mode}");
+        assert_eq!(policy("probe: {policy: always}", "", mode), Some(ProbePolicy::OnlyWhenOut), "{mode}");
+        assert_eq!(policy("", "probe: {policy: always}", mode), Some(ProbePolicy::Always), "{mode}");
+        assert_eq!(policy("probe: {policy: never}", "", mode), None, "{mode}");
+    }
+    assert_eq!(policy("", "", ""), Some(ProbePolicy::Always));
+    assert_eq!(policy("probe: {policy: when_idle}", "", "embedding"), Some(ProbePolicy::WhenIdle));
+}
+
+#[test]
 fn wrong_values_and_places_of_health_keys() {
     for (key, severity, code) in [
         ("interval: soon", Severity::Error, "wrong-type"),
@@ -134,14 +189,15 @@ fn wrong_values_and_places_of_health_keys() {
         ("probe: {can_restore: maybe}", Severity::Error, "wrong-type"),
         ("intervall: 30s", Severity::Warning, "unknown-key"),
         ("window: {lenght: 30s}", Severity::Warning, "unknown-key"),
-        ("probe: {depth: free}", Severity::Warning, "accepted-no-effect"),
+        ("probe: {depth: deep}", Severity::Error, "bad-value"),
+        ("budget: {usd_per_day: -1}", Severity::Error, "bad-value"),
+        ("budget: {usd_per_day: much}", Severity::Error, "wrong-type"),
         ("suspect_interval: 500s", Severity::Warning, "interval-order"),
         ("isolation: {base: 60s, max: 30s}", Severity::Warning, "interval-order"),
     ] {
         let finding = two(&format!("haleway: {{health: {{{key}}}}}\n")).only();
         assert_eq!((finding.code, finding.severity), (code, severity), "{key}");
     }
-    assert_eq!(two("haleway: {health: {probe: {depth: auto}}}\n").load().diagnostics, []);
     let finding = one("", "haleway: {all_out: wait}").only();
     assert_eq!(finding.code, "misplaced-key");
     let finding = two("haleway: {groups: {g: {probe: {per_host: 3}}}}\n").only();

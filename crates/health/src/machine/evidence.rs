@@ -47,6 +47,8 @@ impl Machine {
             return self.ignore(now);
         }
         match effect {
+            // A free call that passes leaves the question of the trial open.
+            Effect::Ok | Effect::Alive if trial && outcome.depth == Depth::Free => None,
             // That the provider answers does not prove that it has the model or that the account pays.
             Effect::Alive if trial && self.tests_hard_cause() => None,
             Effect::Ok | Effect::Alive if trial => self.passed(now, outcome),
@@ -136,7 +138,9 @@ impl Machine {
     }
 
     fn good(&mut self, now: Timestamp, outcome: &Outcome, effect: Effect) -> Option<Transition> {
-        self.sightings = 0;
+        if outcome.proves_credential() {
+            self.sightings = 0;
+        }
         if effect == Effect::Ok {
             self.shared = None;
         }
@@ -393,17 +397,15 @@ impl Machine {
         Some(self.broke(now, Cause::Class(outcome.class), outcome))
     }
 
-    /// A passed probe in a configuration fault: a real call proves all of it, a free one only the credential.
+    /// A passed probe in a configuration fault: a real call disproves every one, a free one what it shows.
     fn cured(&mut self, now: Timestamp, outcome: &Outcome) -> Option<Transition> {
-        let free_enough = matches!(self.cause.class(), Some(Class::Auth));
-        let proven = outcome.depth == Depth::Generation || free_enough;
-        (outcome.source == Source::Probe && proven)
+        (outcome.source == Source::Probe && outcome.disproves(self.cause.class()))
             .then(|| self.retry(now, Cause::Recovered, Some(Observation::of(outcome))))
     }
 
-    /// A passed real probe while the account was thought empty. A stated reset is waited for.
+    /// A passed probe that shows money while the account was thought empty. A stated reset is waited for.
     fn paid(&mut self, now: Timestamp, outcome: &Outcome) -> Option<Transition> {
-        let proven = outcome.source == Source::Probe && outcome.depth == Depth::Generation && !self.stated;
+        let proven = outcome.source == Source::Probe && outcome.proves_credit() && !self.stated;
         proven.then(|| self.retry(now, Cause::Recovered, Some(Observation::of(outcome))))
     }
 

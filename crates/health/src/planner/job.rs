@@ -58,8 +58,10 @@ pub struct ProbeJob {
     pub slot: Slot,
     /// Why.
     pub reason: ProbeReason,
-    /// How deep the probe must go; a deeper one serves too.
+    /// How deep the probe goes.
     pub depth: Depth,
+    /// The deployment's free call goes first, and a real one follows only when that did not fail.
+    pub free_first: bool,
     /// The trial lease it carries, when it decides a trial.
     pub trial: Option<TrialLease>,
     /// The deployment's generation, to be carried by the outcome.
@@ -82,4 +84,6 @@ pub enum ProbeEnd {
     NoEvidence,
     /// It was not sent: no permit before the given time.
     Postponed(Timestamp),
+    /// It was not sent: the budget for real probes is used up until the given time. Free calls go on.
+    OverBudget(Timestamp),
 }

@@ -39,8 +39,6 @@ pub struct Detail {
     pub weight: f32,
     /// When it is probed next, as planned now; `None` while a probe is in flight or none is planned.
     pub next_probe_at: Option<String>,
-    /// What its probes cost on this UTC day.
-    pub price_today_usd: f64,
     /// What the verdict rests on.
     pub evidence: EvidenceDetail,
     /// The latest transitions, oldest first, at most 20.
@@ -177,7 +175,6 @@ impl Registry {
             sent_at: sent_at.map(rfc3339),
             weight,
             next_probe_at: bounded(self.next_probe(slot)),
-            price_today_usd: seat.spent_today(now) as f64 / NANO,
             evidence,
             transitions: machine.history().map(TransitionDetail::from).collect(),
             explanation: explanation(seat, now),

@@ -188,9 +188,6 @@ impl Registry {
         let Some(facts) = self.groups.get(group.0 as usize).map(Group::facts) else { return };
         let Some(seat) = self.seat_mut(slot) else { return };
         let before = seat.machine.generation();
-        if outcome.price_nanousd > 0 {
-            seat.spend(now, outcome.price_nanousd);
-        }
         let ours = seat.trial.as_ref().map(|lease| lease.id);
         let trial_over = outcome.trial.is_some() && outcome.trial == ours;
         let late = outcome.generation < before || (outcome.source == Source::Trial && !trial_over);

@@ -3,7 +3,8 @@
 use super::{PROBER, Registry, WATCH};
 use crate::planner::{Need, ProbeEnd, ProbeJob, ProbeLimits, ProbeReason};
 use crate::{
-    Class, Depth, Effect, Generation, Outcome, ProbePolicy, Slot, Source, State, Timestamp, TrialLease,
+    Class, Depth, Effect, Generation, Outcome, ProbeDepth, ProbePolicy, Slot, Source, State, Timestamp,
+    TrialLease,
 };
 
 /// Probes to be sent now, and when to ask again.
@@ -15,11 +16,15 @@ pub struct Due {
     pub next: Timestamp,
 }
 
-impl super::seat::Seat {
-    /// Whether background probes may be sent for it.
-    pub(super) fn probed(&self) -> bool {
-        self.spec.probe.is_some_and(|probe| probe.policy != ProbePolicy::Never)
-    }
+/// What a probe consists of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Rung {
+    /// The free call.
+    Free,
+    /// The free call, and a real one unless that failed.
+    FreeFirst,
+    /// A real call.
+    Real,
 }
 
 impl Registry {
@@ -32,7 +37,9 @@ impl Registry {
         let only_out = params.policy == ProbePolicy::OnlyWhenOut;
         let need = match seat.machine.state() {
             State::AdminDown | State::Draining => return Need::Nothing,
-            State::Trial if seat.machine.standing(now).trial_open => return Need::Trial,
+            State::Trial if seat.machine.standing(now).trial_open && self.decides_trials(slot, now) => {
+                return Need::Trial;
+            }
             // A trial that is out, or spaced by a stated wait: its own rules bring the next one.
             State::Trial => return Need::Nothing,
             // An empty account is re-tested by the machine's own growing timer, as a trial.
@@ -57,6 +64,45 @@ impl Registry {
         }
     }
 
+    /// Whether probes decide the trials of `slot` now: it is probed, and with real calls.
+    pub(super) fn decides_trials(&self, slot: Slot, now: Timestamp) -> bool {
+        let probe = self.seat(slot).and_then(|seat| seat.spec.probe);
+        let real = |probe: crate::ProbeParams| {
+            probe.policy != ProbePolicy::Never && probe.depth != ProbeDepth::Free
+        };
+        probe.is_some_and(real) && self.planner.unpaid_until(slot, now).is_none()
+    }
+
+    /// How far a probe of `slot` climbs: as far as its depth allows and its need asks. `None` when nothing may be
+    /// sent.
+    fn rung(&self, slot: Slot, need: Need, now: Timestamp) -> Option<Rung> {
+        let spec = &self.seat(slot)?.spec;
+        let free = spec.free_call.map(|_| Rung::Free);
+        let depth = spec.probe?.depth;
+        if depth == ProbeDepth::Free || self.planner.unpaid_until(slot, now).is_some() {
+            return free;
+        }
+        let out = matches!(need, Need::Out | Need::Trial | Need::Represented | Need::Representative);
+        Some(match free {
+            Some(free) if depth == ProbeDepth::Auto && spec.costly => if out { Rung::FreeFirst } else { free },
+            Some(_) | None => Rung::Real,
+        })
+    }
+
+    /// The rung that confirms or refutes a dead credential.
+    fn confirming(&self, slot: Slot, now: Timestamp) -> Option<Rung> {
+        let spec = &self.seat(slot)?.spec;
+        let only_free = spec.probe?.depth == ProbeDepth::Free;
+        // A refusal confirms whatever a pass would show.
+        if spec.free_call.is_some_and(|proof| only_free || proof.credential) {
+            return Some(Rung::Free);
+        }
+        if only_free {
+            return None;
+        }
+        self.planner.unpaid_until(slot, now).is_none().then_some(Rung::Real)
+    }
+
     /// The probes that are due at `now`, within `limits`.
     pub fn due_probes(&mut self, now: Timestamp, limits: ProbeLimits) -> Due {
         let mut jobs = Vec::new();
@@ -72,17 +118,32 @@ impl Registry {
 
     fn admit(&mut self, slot: Slot, now: Timestamp) -> Option<ProbeJob> {
         let need = self.need(slot, now);
-        if self.planner.wants_confirmation(slot) && self.doubted(slot) {
-            return self.job(slot, ProbeReason::Confirm, Depth::Free, None, now);
+        if self.planner.wants_confirmation(slot)
+            && self.doubted(slot)
+            && let Some(rung) = self.confirming(slot, now)
+        {
+            return self.job(slot, ProbeReason::Confirm, rung, None, now);
         }
+        let unpaid_until = self.planner.unpaid_until(slot, now);
+        let Some(rung) = self.rung(slot, need, now) else {
+            if let Some(until) = unpaid_until {
+                self.planner.postpone(slot, until);
+            }
+            return None;
+        };
         let reason = match need {
-            Need::Nothing => return None,
+            Need::Nothing => {
+                if let Some(until) = unpaid_until {
+                    self.planner.postpone(slot, until);
+                }
+                return None;
+            }
             Need::Trial => {
                 let Some(lease) = self.claim_trial(now, slot, PROBER) else {
                     self.planner.postpone(slot, now + WATCH);
                     return None;
                 };
-                return self.job(slot, ProbeReason::Trial, Depth::Generation, Some(lease), now);
+                return self.job(slot, ProbeReason::Trial, rung, Some(lease), now);
             }
             Need::Interval => ProbeReason::Interval,
             Need::Suspect => ProbeReason::Suspect,
@@ -95,22 +156,24 @@ impl Registry {
             self.planner.postpone(slot, until);
             return None;
         }
-        self.job(slot, reason, Depth::Generation, None, now)
+        self.job(slot, reason, rung, None, now)
     }
 
     fn job(
         &mut self,
         slot: Slot,
         reason: ProbeReason,
-        depth: Depth,
+        rung: Rung,
         trial: Option<TrialLease>,
         now: Timestamp,
     ) -> Option<ProbeJob> {
+        let depth = if rung == Rung::Free { Depth::Free } else { Depth::Generation };
+        let free_first = rung == Rung::FreeFirst;
         let generation = self.seat(slot)?.machine.generation();
         let (ticket, gap, timeout) = self.planner.start(slot, now)?;
-        let free = matches!(reason, ProbeReason::Trial | ProbeReason::Confirm);
-        let min_gap = if free { std::time::Duration::ZERO } else { gap };
-        Some(ProbeJob { slot, reason, depth, trial, generation, timeout, min_gap, ticket })
+        let spaced = !matches!(reason, ProbeReason::Trial | ProbeReason::Confirm);
+        let min_gap = if spaced { gap } else { std::time::Duration::ZERO };
+        Some(ProbeJob { slot, reason, depth, free_first, trial, generation, timeout, min_gap, ticket })
     }
 
     /// Takes in how a probe job ended: every job ends exactly once.
@@ -120,8 +183,10 @@ impl Registry {
         let landed = self.planner.land(slot, job.ticket);
         match end {
             ProbeEnd::Verdict(outcome) => {
-                self.report(now, slot, outcome);
-                self.announce_probe(slot, outcome);
+                if !self.outranked(slot, outcome, now) {
+                    self.report(now, slot, outcome);
+                    self.announce_probe(slot, outcome);
+                }
                 let passed = matches!(outcome.class.effect(), Effect::Ok | Effect::Alive);
                 let failed = matches!(outcome.class.effect(), Effect::Hard | Effect::Config | Effect::Budget);
                 if passed || failed {
@@ -133,6 +198,13 @@ impl Registry {
                 self.give_back(now, job);
                 self.planner.unsent(slot);
             }
+            ProbeEnd::OverBudget(until) => {
+                self.planner.stop_paying(slot, *until);
+                self.give_back(now, job);
+                self.planner.unsent(slot);
+                // A trial is open to requests from now on.
+                self.touch(slot, now);
+            }
         }
         if !landed {
             return;
@@ -143,11 +215,25 @@ impl Registry {
             return;
         }
         self.planner.wake(slot, need, now);
+        if let ProbeEnd::OverBudget(until) = end
+            && self.rung(slot, need, now).is_none_or(|_| need == Need::Nothing)
+        {
+            self.planner.postpone(slot, *until);
+        }
         if job.reason == ProbeReason::Confirm && self.doubted(slot) {
             // The call said nothing about the credential: ask again soon.
             let again = self.seat(slot).and_then(|seat| seat.spec.probe).map(|probe| probe.suspect_interval);
             self.planner.confirm(slot, now + again.unwrap_or(WATCH));
         }
+    }
+
+    /// Whether traffic outranks `outcome`: a free call that was too slow or failed says little about a deployment
+    /// that serves.
+    fn outranked(&self, slot: Slot, outcome: &Outcome, now: Timestamp) -> bool {
+        outcome.depth == Depth::Free
+            && outcome.trial.is_none()
+            && outcome.class.effect() == Effect::Hard
+            && self.planner.served_lately(slot, now)
     }
 
     /// Gives a trial place back that no verdict came of.

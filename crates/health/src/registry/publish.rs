@@ -101,7 +101,7 @@ impl Registry {
             && !seat.in_doubt
             && seat.trial.is_none()
             && self.tree.trial_free(slot, now)
-            && (!seat.probed() || seat.machine.since() + GRACE_FOR_PROBER <= now)
+            && (!self.decides_trials(slot, now) || seat.machine.since() + GRACE_FOR_PROBER <= now)
     }
 
     /// Lays the rules of `group` over its members again.

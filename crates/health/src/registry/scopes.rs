@@ -7,7 +7,7 @@
 use super::{Registry, inferred};
 use crate::domains::{DOUBT, DomainIx, Doubt, Fault, Place, Shift};
 use crate::inflight::Drained;
-use crate::{Class, Depth, Effect, Machine, Outcome, ProbePolicy, Scope, Slot, Source, State, Timestamp};
+use crate::{Class, Effect, Machine, Outcome, ProbePolicy, Scope, Slot, Source, State, Timestamp};
 
 impl Registry {
     /// Draws the consequences of an outcome of `slot` for its domains.
@@ -26,9 +26,11 @@ impl Registry {
         }
         match outcome.class.effect() {
             Effect::Ok | Effect::Alive => {
-                self.refute(now, place.credential, outcome.sent_at);
-                self.absolve(now, slot, place.credential, outcome.sent_at, outcome.depth);
-                self.absolve(now, slot, place.account, outcome.sent_at, outcome.depth);
+                if outcome.proves_credential() {
+                    self.refute(now, place.credential, outcome.sent_at);
+                }
+                self.absolve(now, slot, place.credential, outcome);
+                self.absolve(now, slot, place.account, outcome);
             }
             Effect::Soft => {
                 // Only a live credential is told to slow down.
@@ -86,7 +88,7 @@ impl Registry {
             Shift::None => {}
             Shift::Suspect => {
                 self.suspects.push(endpoint);
-                let representative = self.cheapest(endpoint);
+                let representative = self.cheapest(endpoint, false);
                 if let Some(domain) = self.tree.get_mut(endpoint) {
                     domain.representative = representative;
                 }
@@ -111,14 +113,18 @@ impl Registry {
         self.tree.get(domain).map(|domain| domain.members.clone()).unwrap_or_default()
     }
 
-    /// The probed member whose probe costs least; of equals the first.
-    fn cheapest(&self, domain: DomainIx) -> Option<Slot> {
+    /// The probed member whose probe costs least; of equals the first. A free call that shows the credential is as
+    /// good as any where only that is to be confirmed.
+    fn cheapest(&self, domain: DomainIx, confirming: bool) -> Option<Slot> {
         let members = self.tree.get(domain)?.members.iter();
         members
             .filter_map(|&slot| Some((slot, self.seat(slot)?)))
             .filter(|(_, seat)| seat.spec.probe.is_some_and(|probe| probe.policy != ProbePolicy::Never))
             .filter(|(_, seat)| !matches!(seat.machine.state(), State::AdminDown | State::Draining))
-            .min_by_key(|(slot, seat)| (seat.spec.probe_price_nanousd, *slot))
+            .min_by_key(|(slot, seat)| {
+                let free = confirming && seat.spec.free_call.is_some_and(|proof| proof.credential);
+                (if free { 0 } else { seat.spec.probe_price_nanousd }, *slot)
+            })
             .map(|(slot, _)| slot)
     }
 
@@ -161,14 +167,14 @@ impl Registry {
         }
         self.doubts.push(place.credential);
         self.mark_doubt(now, place.credential, true);
-        if let Some(representative) = self.cheapest(place.credential) {
+        if let Some(representative) = self.cheapest(place.credential, true) {
             self.planner.confirm(representative, now);
         }
     }
 
     /// A lone deployment is not taken out by a doubt that no probe can answer: the next request answers it.
     fn mark_doubt(&mut self, now: Timestamp, credential: DomainIx, in_doubt: bool) {
-        let answerable = self.cheapest(credential).is_some();
+        let answerable = self.cheapest(credential, true).is_some();
         for slot in self.members(credential) {
             let lone = self.seat(slot).and_then(|seat| self.groups.get(seat.group.0 as usize));
             let lone = lone.is_some_and(|group| group.facts().lone());
@@ -268,12 +274,19 @@ impl Registry {
 
     /// Ends the fault of a credential or account that this answer disproves; its other deployments are back
     /// too, one after another.
-    fn absolve(&mut self, now: Timestamp, slot: Slot, ix: DomainIx, sent_at: Timestamp, depth: Depth) {
+    fn absolve(&mut self, now: Timestamp, slot: Slot, ix: DomainIx, outcome: &Outcome) {
         let Some(fault) = self.tree.get(ix).and_then(|domain| domain.fault) else { return };
-        // A free call shows that a key is accepted, not that the account can pay.
-        let proves = depth == Depth::Generation || fault.class.effect() == Effect::Config;
+        let proves = match fault.class.effect() {
+            Effect::Config => outcome.proves_credential(),
+            Effect::Ok
+            | Effect::Alive
+            | Effect::Neutral
+            | Effect::Hard
+            | Effect::Soft
+            | Effect::Budget => outcome.proves_credit(),
+        };
         if !proves
-            || sent_at < fault.since
+            || outcome.sent_at < fault.since
             || !self.tree.get_mut(ix).is_some_and(|domain| domain.absolve(now))
         {
             return;

@@ -10,9 +10,6 @@ use crate::{
     GroupFacts, GroupIx, GroupSpec, Machine, Slot, Spec, Standing, State, Tier, Timestamp, TrialLease,
 };
 
-/// Milliseconds of a UTC day.
-const DAY_MS: u64 = 86_400_000;
-
 /// One deployment.
 #[derive(Debug)]
 pub(crate) struct Seat {
@@ -32,8 +29,6 @@ pub(crate) struct Seat {
     pub(crate) trial: Option<TrialLease>,
     /// What was last composed into the snapshot.
     pub(crate) seen: Seen,
-    price_day: u64,
-    price_nanousd: u64,
 }
 
 /// What a change of which makes a group's rules run again.
@@ -63,8 +58,6 @@ impl Seat {
             share: Share::default(),
             trial: None,
             seen: Seen::NOTHING,
-            price_day: 0,
-            price_nanousd: 0,
         }
     }
 
@@ -103,21 +96,6 @@ impl Seat {
             rank: Rank::Out,
             spared: false,
         }
-    }
-
-    /// Adds the price of an attempt to the day of `now`, UTC.
-    pub(crate) const fn spend(&mut self, now: Timestamp, nanousd: u64) {
-        let day = now.as_millis() / DAY_MS;
-        if self.price_day != day {
-            self.price_day = day;
-            self.price_nanousd = 0;
-        }
-        self.price_nanousd = self.price_nanousd.saturating_add(nanousd);
-    }
-
-    /// What probes cost on the day of `now`, UTC, in billionths of a US dollar.
-    pub(crate) const fn spent_today(&self, now: Timestamp) -> u64 {
-        if self.price_day == now.as_millis() / DAY_MS { self.price_nanousd } else { 0 }
     }
 }
 

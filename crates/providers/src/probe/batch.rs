@@ -19,6 +19,7 @@ pub(super) fn probe(target: &Target, _settings: &ProbeSettings) -> Result<Probe,
     })?;
     let expect = Expectation {
         mode: Mode::Batch,
+        free: false,
         stream: false,
         repaired: false,
         cap: None,

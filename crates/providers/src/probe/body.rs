@@ -295,6 +295,7 @@ impl Draft<'_> {
             .and_then(|dimensions| usize::try_from(dimensions).ok());
         Expectation {
             mode: self.mode,
+            free: false,
             stream,
             repaired: false,
             cap,

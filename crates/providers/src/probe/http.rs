@@ -37,6 +37,7 @@ pub(super) fn probe(target: &Target, check: &HttpCheck) -> Result<Probe, CannotP
     call.headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
     let expect = Expectation {
         mode: Mode::Http,
+        free: false,
         stream: false,
         repaired: false,
         cap: None,

@@ -5,7 +5,7 @@ use haleway_health::{Class, Effect};
 use http::HeaderMap;
 
 use super::verdict::{self, Verdict};
-use super::{Expectation, Finding, Judgement, ProbeMemory, fault, repair, transcription};
+use super::{Expectation, Finding, Judgement, ProbeMemory, fault, free, repair, transcription};
 use crate::target::Target;
 use crate::{Mode, Reply, wires};
 
@@ -42,8 +42,15 @@ pub fn judge(
     if let Some(check) = &expect.http {
         return super::http::judge(target, check, answer);
     }
+<<<<<<< HEAD
     // 101: the first event of a session is its answer.
     if answer.status != 101 && !(200..300).contains(&answer.status) {
+=======
+    if expect.free {
+        return free::judge(target, expect, answer);
+    }
+    if !(200..300).contains(&answer.status) {
+>>>>>>> ca25118 (Probes have a price, budgets and a ladder: free calls first where real ones are costly)
         return refused(target, expect, answer, memory);
     }
     let is_stream = verdict::is_stream(answer.headers, answer.body);
@@ -165,7 +172,7 @@ fn finding(class: Class, reason: &'static str, answer: &ProbeAnswer<'_>, message
 }
 
 /// How the probe's answer is read: by the wire of the operation that was called.
-fn reply(target: &Target, mode: Mode) -> Reply {
+pub(super) fn reply(target: &Target, mode: Mode) -> Reply {
     super::body::operation(mode)
         .ok()
         .and_then(|operation| target.wire(operation).map(|wire| wires::reply(wire, operation, 0)))

@@ -5,7 +5,9 @@ mod batch;
 mod body;
 mod chat;
 mod clip;
+mod cost;
 mod fault;
+mod free;
 mod http;
 mod image;
 mod judge;
@@ -22,6 +24,7 @@ mod verdict;
 mod video;
 
 pub use self::http::HttpCheck;
+pub use cost::ProbePrice;
 pub use judge::{ProbeAnswer, judge};
 pub use memory::ProbeMemory;
 pub use settings::ProbeSettings;
@@ -44,6 +47,11 @@ pub struct Probe {
 }
 
 impl Probe {
+    /// Whether it is a call that costs nothing: a list, a health path, a handshake.
+    pub fn is_free(&self) -> bool {
+        self.expect.asks(&self.call.body.to_bytes()) == crate::catalogue::Usage::default()
+    }
+
     /// This probe as the repaired second one of a check: its answer is judged for good.
     #[must_use]
     pub fn repaired(mut self) -> Self {
@@ -57,6 +65,8 @@ impl Probe {
 pub struct Expectation {
     /// The mode that is proved.
     pub mode: Mode,
+    /// The deployment's free call: what it shows is less than that the mode is served.
+    pub free: bool,
     /// The answer is a stream.
     pub stream: bool,
     /// This is the repaired second request: no further repair is asked for.
@@ -75,7 +85,7 @@ pub struct Expectation {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct CannotProbe {
-    /// Stable machine name: `mode_unknown`, `mode_without_probe`, `no_probe_model`, `unsupported_by_provider`,
+    /// Stable machine name: `no_free_call`, `mode_unknown`, `mode_without_probe`, `no_probe_model`, `unsupported_by_provider`,
     /// `invalid_settings`.
     pub code: &'static str,
     /// One sentence for the operator, with the cure.

@@ -24,6 +24,7 @@ pub(super) fn probe(target: &Target, model: Option<&str>) -> Result<Probe, Canno
     })?;
     let expect = Expectation {
         mode: Mode::VideoGeneration,
+        free: false,
         stream: false,
         repaired: false,
         cap: None,

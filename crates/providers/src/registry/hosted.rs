@@ -125,7 +125,8 @@ pub(super) const FIREWORKS_AI: Provider = Provider {
         at(Mode::ImageGeneration, Method::Post, "/images/generations", Wire::OpenAi),
         at(Mode::Responses, Method::Post, "/responses", Wire::OpenAi),
     ],
-    free: &[free(Method::Get, "/models", &[Proves::Reach, Proves::Auth])],
+    // The list is public.
+    free: &[free(Method::Get, "/models", &[Proves::Reach])],
     refuses: &[],
 };
 

@@ -5,6 +5,7 @@ mod aws;
 pub(crate) mod base;
 mod drop_path;
 mod entra;
+pub(crate) mod free;
 mod google;
 mod headers;
 mod ibm;
@@ -87,6 +88,7 @@ pub fn resolve(source: &DeploymentSource<'_>) -> Result<Target, ResolveError> {
     let headers = headers::build(&plan, presented.key(), face.azure())?;
     let routes = plan.routes(&face)?;
     let list_batches = plan.batches(&face);
+    let free = plan.free(face.azure(), mode);
     let wildcard = name.id.contains('*');
     let reasons = name.reasons || reasons_by_name(name.provider, &name.id);
     Ok(Target {
@@ -101,7 +103,12 @@ pub fn resolve(source: &DeploymentSource<'_>) -> Result<Target, ResolveError> {
         headers,
         signer: signer.map(Arc::new),
         list_batches,
+<<<<<<< HEAD
         defaults: params::defaults(source, &name, reasons)?,
+=======
+        free,
+        defaults: params::defaults(source, &name, reasons),
+>>>>>>> ca25118 (Probes have a price, budgets and a ladder: free calls first where real ones are costly)
         provider_name: litellm_name(&name),
         unknown_mode: (mode_origin == ModeOrigin::ConfiguredUnknown)
             .then(|| source.mode.unwrap_or("").to_owned()),

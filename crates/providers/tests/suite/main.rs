@@ -17,6 +17,8 @@ mod cohere;
 #[cfg(test)]
 mod common;
 #[cfg(test)]
+mod free;
+#[cfg(test)]
 mod gemini;
 #[cfg(test)]
 mod golden;

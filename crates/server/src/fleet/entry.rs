@@ -129,6 +129,8 @@ impl Found {
             verdict,
             sent_at: self.sent_at.shifted(millis),
             latency: Duration::from_millis(self.latency_ms),
+            // It is in that pod's ledger.
+            price: None,
             headers,
             by: Some(Arc::from(by)),
         }
@@ -185,6 +187,7 @@ mod tests {
                 verdict,
                 sent_at: Timestamp::from_millis(50_000),
                 latency: Duration::from_millis(7),
+                price: None,
                 headers: vec![("x-ms-region", "West".to_owned())],
                 by: Some("other".into()),
             };

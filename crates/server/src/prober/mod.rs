@@ -4,6 +4,8 @@
 //! One task keeps time for the health core as well: it ticks the machines, so that isolations end and ramps rise
 //! without traffic. Every probe runs in a task of its own, so that a hanging one delays no other.
 
+mod climb;
+pub mod ledger;
 mod reports;
 mod send;
 
@@ -13,7 +15,7 @@ use std::time::Duration;
 use haleway_health::{Due, ProbeJob, ProbeLimits, Timestamp};
 
 pub use reports::{Report, Reports, SHOWN_HEADERS, Verdict};
-pub use send::{OnDemand, probe_now};
+pub use send::{Asked, OnDemand, probe_now};
 
 use crate::events::EventLog;
 use crate::gateway::Gateway;

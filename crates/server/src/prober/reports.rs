@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use haleway_health::{Slot, Timestamp};
+use haleway_providers::catalogue::Usd;
 use haleway_providers::{CannotProbe, Finding, ProbeMemory};
 use http::HeaderMap;
 use parking_lot::Mutex;
@@ -44,6 +45,8 @@ pub struct Report {
     pub sent_at: Timestamp,
     /// How long it took.
     pub latency: Duration,
+    /// What its requests cost; `None` when the model's price is not known, or another pod paid.
+    pub price: Option<Usd>,
     /// Those of [`SHOWN_HEADERS`] that came.
     pub headers: Vec<(&'static str, String)>,
     /// The pod that probed, in a fleet; `None` = this process.
@@ -57,7 +60,7 @@ impl Report {
             .iter()
             .filter_map(|name| Some((*name, headers.get(*name)?.to_str().ok()?.to_owned())))
             .collect();
-        Self { verdict, sent_at, latency, headers, by: None }
+        Self { verdict, sent_at, latency, price: Some(Usd::ZERO), headers, by: None }
     }
 }
 
@@ -71,17 +74,7 @@ pub struct Reports {
 struct Kept {
     report: Option<Report>,
     memory: ProbeMemory,
-    sent: Sent,
 }
-
-/// Probes sent on one UTC day.
-#[derive(Debug, Default)]
-struct Sent {
-    day: u64,
-    probes: u32,
-}
-
-const DAY_MILLIS: u64 = 24 * 60 * 60 * 1000;
 
 impl Reports {
     /// The latest report of `slot`.
@@ -92,25 +85,6 @@ impl Reports {
     /// What probes of `slot` have learnt.
     pub fn memory(&self, slot: Slot) -> ProbeMemory {
         self.kept.lock().get(&slot).map(|kept| kept.memory.clone()).unwrap_or_default()
-    }
-
-    /// When the next probe of `slot` may be sent, if `limit` probes were sent on this UTC day already.
-    pub(super) fn spent(&self, slot: Slot, limit: u32, now: Timestamp) -> Option<Timestamp> {
-        let day = now.as_millis() / DAY_MILLIS;
-        let kept = self.kept.lock();
-        let sent = kept.get(&slot).map_or(0, |kept| if kept.sent.day == day { kept.sent.probes } else { 0 });
-        (sent >= limit).then(|| Timestamp::from_millis((day + 1) * DAY_MILLIS))
-    }
-
-    /// Counts a request that a probe of `slot` sends.
-    pub(super) fn count(&self, slot: Slot, now: Timestamp) {
-        let day = now.as_millis() / DAY_MILLIS;
-        let mut kept = self.kept.lock();
-        let sent = &mut kept.entry(slot).or_default().sent;
-        if sent.day != day {
-            *sent = Sent { day, probes: 0 };
-        }
-        sent.probes = sent.probes.saturating_add(1);
     }
 
     pub(super) fn put(&self, slot: Slot, report: Report) {
@@ -133,28 +107,6 @@ impl Reports {
     /// Notes that no probe can be built.
     pub(super) fn cannot(&self, slot: Slot, now: Timestamp, cannot: &CannotProbe) {
         let verdict = Verdict::Unknown { code: cannot.code, message: cannot.message.clone() };
-        self.put(
-            slot,
-            Report { verdict, sent_at: now, latency: Duration::ZERO, headers: Vec::new(), by: None },
-        );
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_daily_budget_ends_probing_until_midnight() {
-        let (reports, slot) = (Reports::default(), Slot(0));
-        let noon = Timestamp::from_millis(10 * DAY_MILLIS + DAY_MILLIS / 2);
-        for _ in 0..3 {
-            assert_eq!(reports.spent(slot, 3, noon), None);
-            reports.count(slot, noon);
-        }
-        let midnight = Timestamp::from_millis(11 * DAY_MILLIS);
-        assert_eq!(reports.spent(slot, 3, noon), Some(midnight));
-        assert_eq!(reports.spent(slot, 3, midnight), None, "a new day");
-        assert_eq!(reports.spent(Slot(1), 3, noon), None, "another deployment has its own");
+        self.put(slot, Report::new(verdict, now, Duration::ZERO, &HeaderMap::new()));
     }
 }

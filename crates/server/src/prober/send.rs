@@ -1,10 +1,10 @@
-//! One probe: permit, request, judgement, evidence. No other code sends a probe.
+//! One probe, from the question whether it may be sent to its evidence: budget, permit, requests, verdict.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::{Bytes, BytesMut};
 use haleway_config::Config;
+<<<<<<< HEAD
 use haleway_fleet::{Ask, Claim, Fleet, Grant, Permit, share_of};
 use haleway_health::{Class, Depth, Outcome, ProbeEnd, ProbeJob, ProbeReason, Source, Timestamp};
 use haleway_providers::{CannotProbe, Judgement, Mode, Probe, ProbeAnswer, ProbeMemory, judge};
@@ -13,17 +13,22 @@ use haleway_upstream::{Connection, Deadlines, Fault, Lease, Opened};
 use haleway_wire::Payload;
 use http::HeaderMap;
 use tokio::time::Instant;
+=======
+use haleway_fleet::{Ask, Claim, Fleet, Grant, share_of};
+use haleway_health::{
+    Depth, ProbeDepth, ProbeEnd, ProbeJob, ProbePolicy, ProbeReason, Slot, Source, Timestamp,
+};
+use haleway_providers::{CannotProbe, Judgement};
+use haleway_telemetry::{ProbeRung, ProbeVerdict};
+>>>>>>> ca25118 (Probes have a price, budgets and a ladder: free calls first where real ones are costly)
 
+use super::climb::{Climb, Found, NotReady, Ready, Unsent};
+use super::ledger::Stop;
 use super::not_before;
 use super::reports::{Report, Verdict};
-use crate::call::failure::Failed;
 use crate::deployment::Deployment;
 use crate::gateway::Gateway;
 
-/// Largest answer of a probe that is read, in bytes.
-const ANSWER_LIMIT: usize = 8 * 1024 * 1024;
-/// Every n-th probe opens a connection of its own, so that it sees what a new client would.
-const FRESH_EVERY: u64 = 5;
 /// Between two on-demand probes of one deployment lies at least this much.
 const ON_DEMAND_GAP: Duration = Duration::from_secs(1);
 
@@ -31,6 +36,15 @@ const ON_DEMAND_GAP: Duration = Duration::from_secs(1);
 const OTHERS_WAIT: Duration = Duration::from_secs(60);
 /// How long this process waits while a pod of LiteLLM probes.
 const FOREIGN_WAIT: Duration = Duration::from_secs(2);
+
+/// Who asks for a probe now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Asked {
+    /// Somebody named the deployment: a real call, whatever its policy.
+    ByName,
+    /// Somebody asked for everything: nothing is paid for that the policy does not allow.
+    ForAll,
+}
 
 /// How an on-demand probe ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -41,26 +55,25 @@ pub enum OnDemand {
     TooSoon,
     /// No probe can be built.
     Impossible(CannotProbe),
-}
-
-/// What a probe showed.
-struct Found {
-    sent_at: Timestamp,
-    latency: Duration,
-    judgement: Judgement,
-    headers: HeaderMap,
+    /// The budget for real probes is used up until then.
+    OverBudget(Timestamp),
+    /// The policy of the deployment allows none now; the fixed word says which one.
+    Policy(&'static str),
 }
 
 /// Runs a planned probe.
 pub(super) async fn planned(gateway: &Arc<Gateway>, job: &ProbeJob) -> ProbeEnd {
     let live = gateway.live.load_full();
     let Some(deployment) = live.deployment(job.slot) else { return ProbeEnd::NoEvidence };
-    if let Some(until) = over_budget(gateway, &live.config, deployment) {
-        return ProbeEnd::Postponed(until);
-    }
     if !is_ours(gateway, &live.config, deployment) {
         return ProbeEnd::Postponed(gateway.clock.now() + OTHERS_WAIT);
     }
+    let rung = if job.trial.is_some() { ProbeRung::Trial } else { ProbeRung::Generation };
+    let ready = match Ready::new(gateway, deployment, live.probe_caps(deployment), Climb::of(job), rung) {
+        Ok(ready) => ready,
+        Err(NotReady::OverBudget(stop)) => return ProbeEnd::OverBudget(used_up(deployment, stop)),
+        Err(NotReady::Impossible(cannot)) => return gateway.cannot(job.slot, &cannot),
+    };
     let permit = match claim(gateway, deployment, spacing(gateway, deployment, job), job.timeout).await {
         Claim::Granted(permit) => permit,
         Claim::Wait(until) => return ProbeEnd::Postponed(not_before(gateway.clock.now(), until)),
@@ -68,8 +81,7 @@ pub(super) async fn planned(gateway: &Arc<Gateway>, job: &ProbeJob) -> ProbeEnd 
     if !may_probe(gateway).await {
         return ProbeEnd::Postponed(gateway.clock.now() + FOREIGN_WAIT);
     }
-    let sent = send(gateway, deployment, permit, job.timeout).await;
-    let end = match sent {
+    let end = match ready.send(permit, job.timeout).await {
         Ok((found, grant)) => {
             let now = gateway.clock.now();
             let verdict = found.verdict();
@@ -80,7 +92,7 @@ pub(super) async fn planned(gateway: &Arc<Gateway>, job: &ProbeJob) -> ProbeEnd 
                     tell(gateway, deployment, &grant, &report, verdict);
                     match outcome {
                         Some(outcome) => {
-                            deployment.metrics.probed(verdict, 0);
+                            deployment.metrics.probed(verdict);
                             ProbeEnd::Verdict(outcome)
                         }
                         None => ProbeEnd::NoEvidence,
@@ -92,10 +104,7 @@ pub(super) async fn planned(gateway: &Arc<Gateway>, job: &ProbeJob) -> ProbeEnd 
                 }
             }
         }
-        Err(Unsent::Impossible(cannot)) => {
-            gateway.reports.cannot(job.slot, gateway.clock.now(), &cannot);
-            ProbeEnd::NoEvidence
-        }
+        Err(Unsent::Impossible(cannot)) => gateway.cannot(job.slot, &cannot),
         Err(Unsent::TooLate) => ProbeEnd::NoEvidence,
     };
     probe_over(gateway).await;
@@ -140,27 +149,39 @@ fn tell(gateway: &Gateway, deployment: &Deployment, grant: &Grant, report: &Repo
     }
 }
 
-/// When probing may go on, if the day's probes of a deployment are used up (`haleway.health.budget.probes_per_day`).
-fn over_budget(gateway: &Gateway, config: &Config, deployment: &Deployment) -> Option<Timestamp> {
-    let limit = config.haleway.limits.probes_per_day?;
-    let until = gateway.reports.spent(deployment.slot, limit, gateway.clock.now())?;
-    tracing::warn!(deployment = %deployment.id(), limit, "the day's probes are used up: health comes from traffic until midnight UTC");
-    Some(until)
+/// Says once a day that a budget is used up; until when.
+fn used_up(deployment: &Deployment, stop: Stop) -> Timestamp {
+    if stop.news && stop.cap.is_total() {
+        tracing::warn!(cap = stop.cap.as_str(), "the day's budget for all probes is used up: until midnight UTC health comes from traffic and free calls");
+    } else if stop.news {
+        tracing::warn!(deployment = %deployment.id(), cap = stop.cap.as_str(), "the day's budget for probes is used up: until midnight UTC health comes from traffic and free calls");
+    }
+    stop.until
 }
 
 /// Probes one deployment now, for an operator or a live `/health`.
-pub async fn probe_now(gateway: &Arc<Gateway>, deployment: &Arc<Deployment>) -> OnDemand {
+pub async fn probe_now(gateway: &Arc<Gateway>, deployment: &Arc<Deployment>, asked: Asked) -> OnDemand {
+    let climb = match on_demand(gateway, deployment, asked) {
+        Ok(climb) => climb,
+        Err(policy) => return OnDemand::Policy(policy),
+    };
+    let caps = gateway.live.load().probe_caps(deployment);
+    let ready = match Ready::new(gateway, deployment, caps, climb, ProbeRung::OnDemand) {
+        Ok(ready) => ready,
+        Err(NotReady::OverBudget(stop)) => return OnDemand::OverBudget(used_up(deployment, stop)),
+        Err(NotReady::Impossible(cannot)) => return gateway.impossible(deployment, cannot),
+    };
     let timeout = deployment.model.probe_timeout;
     let generation = gateway.hub.generation(deployment.slot);
     let Claim::Granted(permit) = claim(gateway, deployment, ON_DEMAND_GAP, timeout).await else {
         return OnDemand::TooSoon;
     };
-    match send(gateway, deployment, permit, timeout).await {
+    match ready.send(permit, timeout).await {
         Ok((found, grant)) => {
             let now = gateway.clock.now();
             let outcome = found.evidence(Source::Probe, generation);
             let verdict = found.verdict();
-            deployment.metrics.probed(verdict, 0);
+            deployment.metrics.probed(verdict);
             let report = gateway.note(deployment, found);
             if gateway.fleet.commit(now, &grant).await.is_ok() {
                 tell(gateway, deployment, &grant, &report, verdict);
@@ -170,11 +191,29 @@ pub async fn probe_now(gateway: &Arc<Gateway>, deployment: &Arc<Deployment>) -> 
             }
             OnDemand::Probed
         }
-        Err(Unsent::Impossible(cannot)) => {
-            gateway.reports.cannot(deployment.slot, gateway.clock.now(), &cannot);
-            OnDemand::Impossible(cannot)
-        }
+        Err(Unsent::Impossible(cannot)) => gateway.impossible(deployment, cannot),
         Err(Unsent::TooLate) => OnDemand::TooSoon,
+    }
+}
+
+/// How far a probe climbs that somebody asks for; `Err` with the policy that forbids it.
+fn on_demand(gateway: &Gateway, deployment: &Deployment, asked: Asked) -> Result<Climb, &'static str> {
+    let mode = deployment.target.mode;
+    let how = deployment.model.probe_params_as(mode);
+    let free = deployment.target.free_proof().map(|_| Climb::Free);
+    if asked == Asked::ByName {
+        return Ok(if how.depth == ProbeDepth::Free { free.unwrap_or(Climb::Real) } else { Climb::Real });
+    }
+    let out = !gateway.hub.snapshot().verdict(deployment.slot).state.eligible();
+    let costly = mode.is_costly() && how.depth == ProbeDepth::Auto;
+    match how.policy {
+        ProbePolicy::Never => Err("policy_never"),
+        _ if how.depth == ProbeDepth::Free => free.ok_or("no_free_call"),
+        ProbePolicy::OnlyWhenOut if !out => free.ok_or("only_when_out"),
+        ProbePolicy::Always | ProbePolicy::WhenIdle | ProbePolicy::OnlyWhenOut => Ok(match free {
+            Some(free) if costly => if out { Climb::FreeFirst } else { free },
+            Some(_) | None => Climb::Real,
+        }),
     }
 }
 
@@ -183,6 +222,7 @@ async fn claim(gateway: &Gateway, deployment: &Deployment, gap: Duration, timeou
     gateway.fleet.claim(gateway.clock.now(), &ask).await
 }
 
+<<<<<<< HEAD
 enum Unsent {
     Impossible(CannotProbe),
     TooLate,
@@ -343,18 +383,34 @@ impl Found {
     }
 }
 
+=======
+>>>>>>> ca25118 (Probes have a price, budgets and a ladder: free calls first where real ones are costly)
 impl Gateway {
+    fn cannot(&self, slot: Slot, cannot: &CannotProbe) -> ProbeEnd {
+        self.reports.cannot(slot, self.clock.now(), cannot);
+        ProbeEnd::NoEvidence
+    }
+
+    fn impossible(&self, deployment: &Deployment, cannot: CannotProbe) -> OnDemand {
+        self.reports.cannot(deployment.slot, self.clock.now(), &cannot);
+        OnDemand::Impossible(cannot)
+    }
+
     /// Keeps what a probe showed, for `/health`.
     fn note(&self, deployment: &Deployment, found: Found) -> Report {
         let verdict = match found.judgement {
             Judgement::Healthy { degraded } => Verdict::Healthy { degraded },
             Judgement::Unhealthy(finding) => Verdict::Unhealthy(finding),
+            Judgement::Unknown(finding) if found.depth == Depth::Free && !finding.reason.is_empty() => {
+                Verdict::Unknown { code: finding.reason, message: finding.message }
+            }
             Judgement::Unknown(finding) => {
                 Verdict::Unknown { code: finding.class.as_str(), message: finding.message }
             }
             Judgement::Repair(lesson) => Verdict::Unknown { code: lesson, message: String::new() },
         };
-        let report = Report::new(verdict, found.sent_at, found.latency, &found.headers);
+        let report =
+            Report { price: found.price, ..Report::new(verdict, found.sent_at, found.latency, &found.headers) };
         self.reports.put(deployment.slot, report.clone());
         report
     }

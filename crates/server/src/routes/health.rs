@@ -12,15 +12,15 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
-use haleway_health::{Slot, Timestamp, Verdict};
+use haleway_health::{ProbePolicy, Slot, Timestamp, Verdict};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::{Asked, Detail, PageError, Shared};
+use super::{Asked as Query, Detail, PageError, Shared};
 use crate::build::cannot_probe;
 use crate::deployment::Deployment;
 use crate::gateway::{Gateway, Live};
-use crate::prober::{self, OnDemand, Report};
+use crate::prober::{self, Asked, OnDemand, Report};
 
 /// Longest time that a live check of everything may take.
 const LIVE_DEADLINE: Duration = Duration::from_secs(65);
@@ -50,7 +50,7 @@ impl HealthQuery {
 /// `GET /health`
 pub(super) async fn health(
     State(gateway): Shared,
-    Asked(query): Asked<HealthQuery>,
+    Query(query): Query<HealthQuery>,
     headers: HeaderMap,
 ) -> Result<Response, PageError> {
     let live = gateway.live.load_full();
@@ -102,9 +102,10 @@ async fn check_now(
         let (gateway, deployment, places) =
             (Arc::clone(gateway), Arc::clone(deployment), Arc::clone(&places));
         unreached.insert(deployment.slot);
+        let asked = if named { Asked::ByName } else { Asked::ForAll };
         probes.spawn(async move {
             let _place = places.acquire_owned().await;
-            let ended = prober::probe_now(&gateway, &deployment).await;
+            let ended = prober::probe_now(&gateway, &deployment, asked).await;
             if let OnDemand::Impossible(cannot) = ended {
                 tracing::info!(deployment = %deployment.id(), reason = cannot.code, "cannot be probed: {cannot}");
             }
@@ -152,6 +153,10 @@ impl Lists {
         }
         age(&mut row, &verdict, report.as_ref(), now);
         row.insert("state".to_owned(), verdict.state.as_str().into());
+        if let Some(cap) = gateway.ledger.account(deployment.slot, now).stopped() {
+            // Not ill: nobody pays for its probes until midnight, so that its verdict comes from traffic.
+            row.insert("probe_budget_used_up".to_owned(), cap.as_str().into());
+        }
         if unreached {
             row.insert("live_check".to_owned(), "out_of_time".into());
         }
@@ -218,9 +223,15 @@ fn place(deployment: &Deployment, verdict: &Verdict, report: Option<&Report>) ->
         _ => match (deployment.model.skip_reason, cannot_probe(deployment)) {
             (Some(reason), _) => Place::Skipped(reason),
             (None, Some(cannot)) => Place::Unknown(format!("{}: {}", cannot.code, cannot.message)),
-            (None, None) => Place::Unknown("not_probed_yet".to_owned()),
+            (None, None) => Place::Unknown(unprobed(deployment).to_owned()),
         },
     }
+}
+
+/// Why there is no evidence about a deployment that is probed.
+fn unprobed(deployment: &Deployment) -> &'static str {
+    let policy = deployment.model.probe_as(deployment.target.mode).map(|probe| probe.policy);
+    if policy == Some(ProbePolicy::OnlyWhenOut) { "probed_only_when_out" } else { "not_probed_yet" }
 }
 
 /// LiteLLM's allow-list, as far as there is something to show.

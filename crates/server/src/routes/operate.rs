@@ -1,7 +1,6 @@
 //! The gateway's own routes: every deployment's verdict with its evidence, why a group is as it is, and an operator's
 //! hand on a deployment.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,13 +10,14 @@ use axum::extract::{Path, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use haleway_health::{Operator, Timestamp};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::{Asked, Detail, PageError, Shared};
 use crate::deployment::Deployment;
 use crate::error::ApiError;
 use crate::gateway::Gateway;
+use crate::prober::ledger::{Caps, ProbeCost};
 use crate::prober::{self, OnDemand};
 
 /// `GET /haleway/deployments`
@@ -25,17 +25,61 @@ pub(super) async fn deployments(State(gateway): Shared, headers: HeaderMap) -> R
     let live = gateway.live.load_full();
     live.keys.admit(&headers)?;
     let now = gateway.clock.now();
-    let mut answer = json!({"deployments": gateway.hub.details(now)});
-    let fetched: HashMap<&str, Value> =
-        live.each().filter_map(|deployment| Some((&**deployment.id(), credential(deployment)?))).collect();
-    let rows = answer.get_mut("deployments").and_then(Value::as_array_mut);
-    for row in rows.into_iter().flatten().filter_map(Value::as_object_mut) {
-        let state = row.get("id").and_then(Value::as_str).and_then(|id| fetched.get(id));
-        if let Some(state) = state.cloned() {
-            row.insert("credential".to_owned(), state);
+    let rows: Vec<Shown> = gateway
+        .hub
+        .details(now)
+        .into_iter()
+        .map(|detail| {
+            let deployment = live.find(&detail.id);
+            Shown::new(&gateway, deployment.map(|known| &**known), detail, now)
+        })
+        .collect();
+    let caps = Caps {
+        total_probes: live.config.haleway.limits.total_probes_per_day,
+        total_usd: live.config.haleway.limits.total_usd_per_day,
+        ..Caps::default()
+    };
+    let total = ProbeCost::of_all(&gateway.ledger.total(now), &caps, now);
+    Ok(Json(json!({"deployments": rows, "probe_cost_today": total})).into_response())
+}
+
+/// One deployment as the pages show it: its health, and what its probes used up.
+#[derive(Debug, Serialize)]
+struct Shown {
+    #[serde(flatten)]
+    health: haleway_health::Detail,
+    /// What its probes cost on this UTC day.
+    price_today_usd: f64,
+    probe_cost: Option<ProbeCost>,
+    /// How its credential stands, when that is fetched.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    credential: Option<Value>,
+}
+
+impl Shown {
+    fn new(
+        gateway: &Gateway,
+        deployment: Option<&Deployment>,
+        health: haleway_health::Detail,
+        now: Timestamp,
+    ) -> Self {
+        let cost = deployment.map(|deployment| {
+            let caps = gateway.live.load().probe_caps(deployment);
+            ProbeCost::of_deployment(&gateway.ledger.account(deployment.slot, now), &caps, now)
+        });
+        Self {
+            health,
+            price_today_usd: cost.as_ref().map_or(0.0, |cost| cost.sum.usd),
+            probe_cost: cost,
+            credential: deployment.and_then(credential),
         }
     }
-    Ok(Json(answer).into_response())
+
+    /// The row of `deployment`.
+    fn of(gateway: &Gateway, deployment: &Deployment, now: Timestamp) -> Option<Self> {
+        let detail = gateway.hub.detail(deployment.slot, now)?;
+        Some(Self::new(gateway, Some(deployment), detail, now))
+    }
 }
 
 /// How the credential of a deployment stands, when it is fetched.
@@ -154,21 +198,26 @@ pub(super) async fn command(
     gateway.hub.operator(now, deployment.slot, operator, until, body.reason.as_deref().unwrap_or(""));
     gateway.wake_prober.notify_one();
     tracing::info!(deployment = %deployment.id(), command, "operator");
-    Ok(Json(json!({"deployment": gateway.hub.detail(deployment.slot, now)})).into_response())
+    Ok(Json(json!({"deployment": Shown::of(&gateway, deployment, now)})).into_response())
 }
 
 async fn probe(gateway: &Arc<Gateway>, deployment: &Arc<Deployment>) -> Response {
-    let ended = prober::probe_now(gateway, deployment).await;
+    let ended = prober::probe_now(gateway, deployment, prober::Asked::ByName).await;
     let word = match &ended {
         OnDemand::Probed => "probed",
         OnDemand::TooSoon => "too_soon",
         OnDemand::Impossible(_) => "impossible",
+        OnDemand::OverBudget(_) => "over_budget",
+        OnDemand::Policy(policy) => policy,
     };
     let reason = match ended {
         OnDemand::Impossible(cannot) => Some(cannot.message),
-        OnDemand::Probed | OnDemand::TooSoon => None,
+        OnDemand::OverBudget(until) => {
+            Some(format!("the budget for probes is used up until {}", rfc3339(until)))
+        }
+        OnDemand::Probed | OnDemand::TooSoon | OnDemand::Policy(_) => None,
     };
-    let detail = gateway.hub.detail(deployment.slot, gateway.clock.now());
+    let detail = Shown::of(gateway, deployment, gateway.clock.now());
     Json(json!({"probe": word, "reason": reason, "deployment": detail})).into_response()
 }
 

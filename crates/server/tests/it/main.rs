@@ -3,6 +3,8 @@
 #[cfg(test)]
 mod bridges;
 #[cfg(test)]
+mod costs;
+#[cfg(test)]
 mod errands;
 #[cfg(test)]
 mod failover;

@@ -298,10 +298,18 @@ async fn sound_as_events_passes_as_events() {
     assert!(answer.text().contains("image_generation.completed"));
 }
 
+/// A real probe every interval: not what costly modes do by themselves.
+fn really() -> Value {
+    json!({"policy": "always", "depth": "generation"})
+}
+
 /// A deployment of one of the modes, whose provider takes nothing that the mode does not define.
 async fn probed(mode: &str, model: &str) -> World {
-    let yaml =
-        Yaml::b1().probed_every(5).set("d1.model_info.mode", mode).set("d1.litellm_params.model", model);
+    let yaml = Yaml::b1()
+        .probed_every(5)
+        .set("d1.model_info.mode", mode)
+        .set("d1.model_info.haleway.probe", really())
+        .set("d1.litellm_params.model", model);
     let world = World::of(yaml).with_script("u1", Script::ok().strict()).start().await;
     world.until("the probe was answered", || world.state("d1") == "HEALTHY").await;
     world
@@ -341,7 +349,9 @@ async fn other_wires_are_called_and_probed_in_their_own_words() {
         .probed_every(5)
         .set("d1.litellm_params.model", "deepgram/nova-3")
         .set("d1.litellm_params.api_base", "http://u1/v1")
+        .set("d1.model_info.haleway.probe", really())
         .deployment("h", "d2")
+        .set("d2.model_info.haleway.probe", really())
         .set("d2.litellm_params.model", "elevenlabs/scribe_v1")
         .set("d2.litellm_params.api_base", "http://u2")
         .set("d2.model_info.mode", "audio_transcription");

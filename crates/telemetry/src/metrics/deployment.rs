@@ -9,7 +9,7 @@ use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::gauge::Gauge;
 
 use super::families::{Dollars, Families};
-use super::labels::{AttemptClass, Deployment, Info, Litellm, Probe, Stated, Text, Transition};
+use super::labels::{AttemptClass, Info, Litellm, Probe, Rung, Stated, Text, Transition};
 
 /// What a deployment's series are named by. All of it comes from the configuration.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -59,6 +59,44 @@ impl ProbeVerdict {
 
 const VERDICTS: usize = 4;
 
+/// What a request of a probe was for: the ledger's accounts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ProbeRung {
+    /// A call that costs nothing.
+    Free,
+    /// A planned real call.
+    Generation,
+    /// A second real call, after the first taught how to ask.
+    Repair,
+    /// A real call that decides whether an isolation ends.
+    Trial,
+    /// A real call that somebody asked for.
+    OnDemand,
+}
+
+impl ProbeRung {
+    /// Every rung, cheapest first.
+    pub const ALL: [Self; 5] = [Self::Free, Self::Generation, Self::Repair, Self::Trial, Self::OnDemand];
+
+    /// The label's value.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Free => "free",
+            Self::Generation => "generation",
+            Self::Repair => "repair",
+            Self::Trial => "trial",
+            Self::OnDemand => "on_demand",
+        }
+    }
+}
+
+/// The two series of a rung.
+#[derive(Debug)]
+struct Account {
+    requests: Counter,
+    cost: Dollars,
+}
+
 /// LiteLLM's three states.
 #[derive(Clone, Copy, Debug)]
 enum Outage {
@@ -74,13 +112,13 @@ pub struct DeploymentMetrics {
     labels: DeploymentLabels,
     litellm: Litellm,
     state: Gauge,
-    price: Dollars,
     litellm_state: Gauge,
     litellm_success: Counter,
     litellm_total: Counter,
     // Series that many deployments never need are made when they are first counted.
     attempts: [OnceLock<Counter>; Class::ALL.len()],
     probes: [OnceLock<Counter>; VERDICTS],
+    accounts: [OnceLock<Account>; ProbeRung::ALL.len()],
     transitions: Mutex<HashMap<(&'static str, &'static str), Counter>>,
     failures: Mutex<HashMap<u16, Counter>>,
     cooled: Mutex<HashMap<u16, Counter>>,
@@ -97,7 +135,6 @@ impl DeploymentMetrics {
         families.info.get_or_create(&info(labels)).set(1);
         Self {
             state: families.state.get_or_create_owned(&stated(labels)),
-            price: families.probe_price.get_or_create_owned(&deployment(labels)),
             litellm_state: families.litellm_state.get_or_create_owned(&litellm),
             litellm_success: families.litellm_success.get_or_create_owned(&litellm),
             litellm_total: families.litellm_total.get_or_create_owned(&litellm),
@@ -106,6 +143,7 @@ impl DeploymentMetrics {
             litellm,
             attempts: std::array::from_fn(|_| OnceLock::new()),
             probes: std::array::from_fn(|_| OnceLock::new()),
+            accounts: std::array::from_fn(|_| OnceLock::new()),
             transitions: Mutex::default(),
             failures: Mutex::default(),
             cooled: Mutex::default(),
@@ -170,16 +208,30 @@ impl DeploymentMetrics {
     }
 
     /// A probe ended.
-    #[expect(clippy::cast_precision_loss, reason = "exact up to 9 million dollars")]
-    pub fn probed(&self, verdict: ProbeVerdict, price_nanousd: u64) {
+    pub fn probed(&self, verdict: ProbeVerdict) {
         if let Some(cell) = self.probes.get(verdict.index()) {
             let labels =
                 || Probe { deployment: Text::new(&self.labels.deployment), verdict: verdict.as_str() };
             cell.get_or_init(|| self.families.probes.get_or_create_owned(&labels())).inc();
         }
-        if price_nanousd > 0 {
-            self.price.inc_by(price_nanousd as f64 / 1e9);
-        }
+    }
+
+    /// A request of a probe cost `dollars`.
+    pub fn paid(&self, rung: ProbeRung, dollars: f64) {
+        let Some(cell) = self.accounts.get(rung as usize) else { return };
+        let account = cell.get_or_init(|| {
+            let labels = self.rung(rung);
+            Account {
+                requests: self.families.probe_requests.get_or_create_owned(&labels),
+                cost: self.families.probe_cost.get_or_create_owned(&labels),
+            }
+        });
+        account.requests.inc();
+        account.cost.inc_by(dollars);
+    }
+
+    fn rung(&self, rung: ProbeRung) -> Rung {
+        Rung { deployment: Text::new(&self.labels.deployment), rung: rung.as_str() }
     }
 
     fn attempt(&self, class: Class) {
@@ -199,7 +251,10 @@ impl DeploymentMetrics {
         let name = || Text::new(&self.labels.deployment);
         families.state.remove(&stated(&self.labels));
         families.info.remove(&info(&self.labels));
-        families.probe_price.remove(&deployment(&self.labels));
+        for rung in ProbeRung::ALL {
+            families.probe_requests.remove(&self.rung(rung));
+            families.probe_cost.remove(&self.rung(rung));
+        }
         families.litellm_state.remove(&self.litellm);
         families.litellm_success.remove(&self.litellm);
         families.litellm_total.remove(&self.litellm);
@@ -221,10 +276,6 @@ impl DeploymentMetrics {
             families.litellm_cooled.remove(&self.litellm.with_status(*status));
         }
     }
-}
-
-fn deployment(labels: &DeploymentLabels) -> Deployment {
-    Deployment { deployment: Text::new(&labels.deployment) }
 }
 
 fn stated(labels: &DeploymentLabels) -> Stated {

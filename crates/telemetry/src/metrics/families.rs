@@ -8,7 +8,7 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
 
 use super::labels::{
-    AttemptClass, Deployment, Group, Info, Litellm, LitellmStatus, Probe, Provider, Request, Stated,
+    AttemptClass, Group, Info, Litellm, LitellmStatus, Probe, Provider, Request, Rung, Stated,
     Transition,
 };
 
@@ -20,7 +20,8 @@ pub(super) struct Families {
     pub(super) info: Family<Info, Gauge>,
     pub(super) transitions: Family<Transition, Counter>,
     pub(super) probes: Family<Probe, Counter>,
-    pub(super) probe_price: Family<Deployment, Dollars>,
+    pub(super) probe_requests: Family<Rung, Counter>,
+    pub(super) probe_cost: Family<Rung, Dollars>,
     pub(super) attempts: Family<AttemptClass, Counter>,
     pub(super) requests: Family<Request, Counter>,
     pub(super) panic: Family<Group, Gauge>,
@@ -61,9 +62,14 @@ impl Families {
         );
         registry.register("haleway_probes", "Probes sent, by verdict", self.probes.clone());
         registry.register(
-            "haleway_probe_price_usd",
-            "Price of probes in US dollars",
-            self.probe_price.clone(),
+            "haleway_probe_requests",
+            "Requests that probes sent, repairs and free ones included, by what they were for",
+            self.probe_requests.clone(),
+        );
+        registry.register(
+            "haleway_probe_cost_usd",
+            "Price of probes in US dollars, by what they were for; estimates where answers state no usage",
+            self.probe_cost.clone(),
         );
         registry.register("haleway_trials_granted", "Trials granted", self.trials_granted.clone());
         registry.register(

@@ -42,11 +42,6 @@ pub(super) struct Info {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-pub(super) struct Deployment {
-    pub(super) deployment: Text,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub(super) struct Transition {
     pub(super) deployment: Text,
     pub(super) to: &'static str,
@@ -57,6 +52,13 @@ pub(super) struct Transition {
 pub(super) struct Probe {
     pub(super) deployment: Text,
     pub(super) verdict: &'static str,
+}
+
+/// What a request of a probe was for.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub(super) struct Rung {
+    pub(super) deployment: Text,
+    pub(super) rung: &'static str,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]

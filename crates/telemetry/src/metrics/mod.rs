@@ -17,7 +17,7 @@ use parking_lot::Mutex;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::registry::Registry;
 
-pub use deployment::{DeploymentLabels, DeploymentMetrics, ProbeVerdict};
+pub use deployment::{DeploymentLabels, DeploymentMetrics, ProbeRung, ProbeVerdict};
 pub use fleet::FleetTotals;
 pub use group::GroupMetrics;
 

@@ -29,7 +29,9 @@ fn every_family_is_written_under_its_documented_name() {
     let d = metrics.deployment(&labels("d1"));
     d.state(4);
     d.transition("ISOLATED", "timeout");
-    d.probed(ProbeVerdict::Unhealthy, 2_500_000);
+    d.probed(ProbeVerdict::Unhealthy);
+    d.paid(ProbeRung::Generation, 0.0025);
+    d.paid(ProbeRung::Free, 0.0);
     d.served();
     d.failed(Class::RateLimit, 429, true);
     d.cooled_down(429);
@@ -41,7 +43,8 @@ fn every_family_is_written_under_its_documented_name() {
     has(&metrics, r#"haleway_deployment_state{deployment="d1",model_group="gpt",mode="chat"} 4"#);
     has(&metrics, r#"haleway_transitions_total{deployment="d1",to="ISOLATED",cause="timeout"} 1"#);
     has(&metrics, r#"haleway_probes_total{deployment="d1",verdict="unhealthy"} 1"#);
-    has(&metrics, r#"haleway_probe_price_usd_total{deployment="d1"} 0.0025"#);
+    has(&metrics, r#"haleway_probe_cost_usd_total{deployment="d1",rung="generation"} 0.0025"#);
+    has(&metrics, r#"haleway_probe_requests_total{deployment="d1",rung="free"} 1"#);
     has(&metrics, r#"haleway_attempts_total{deployment="d1",class="rate_limit"} 1"#);
     has(&metrics, r#"haleway_requests_total{model_group="gpt",status_class="2xx"} 1"#);
     has(&metrics, r#"haleway_panic{model_group="gpt"} 1"#);
@@ -106,7 +109,8 @@ fn a_reload_removes_the_series_of_what_is_gone_and_keeps_the_counts_of_the_rest(
         d.failed(Class::Timeout, 408, true);
         d.cooled_down(408);
         d.transition("ISOLATED", "timeout");
-        d.probed(ProbeVerdict::Healthy, 1);
+        d.probed(ProbeVerdict::Healthy);
+        d.paid(ProbeRung::Trial, 1.0);
     }
     metrics.group(&"gpt".into()).answered(200);
     metrics.group(&"old".into()).answered(200);

@@ -6,7 +6,7 @@ use haleway_health::{LitellmParams, PanicParams, Params, ProbeParams, Profile};
 
 use super::Cooldown;
 use crate::Origin;
-use crate::typed::{Limits, Origins};
+use crate::typed::{Budget, Limits, Origins};
 
 /// Numbers and their origins.
 #[derive(Clone, Debug)]
@@ -15,6 +15,9 @@ pub(crate) struct Draft {
     pub(crate) probe: ProbeParams,
     pub(crate) panic: PanicParams,
     pub(crate) limits: Limits,
+    pub(crate) budget: Budget,
+    /// `probe.policy` was said of the deployment or its group, not of everything.
+    pub(crate) own_policy: bool,
     /// `cooldown_time`, when any layer set it.
     pub(crate) cooldown: Option<Cooldown>,
     pub(crate) origins: Origins,
@@ -27,8 +30,18 @@ impl Draft {
             Profile::Litellm => (Params::litellm(), ProbeParams::litellm(), PanicParams::litellm()),
             Profile::Resilient => (Params::resilient(), ProbeParams::resilient(), PanicParams::resilient()),
         };
-        let limits = Limits { concurrency: 16, per_host: 4, probes_per_day: None };
-        Self { params, probe, panic, limits, cooldown: None, origins: Origins::new() }
+        let limits = Limits { concurrency: 16, per_host: 4, total_probes_per_day: None, total_usd_per_day: None };
+        let budget = Budget { probes_per_day: None, usd_per_day: None };
+        Self {
+            params,
+            probe,
+            panic,
+            limits,
+            budget,
+            own_policy: false,
+            cooldown: None,
+            origins: Origins::new(),
+        }
     }
 
     /// Remembers where the value of a key came from.
@@ -48,6 +61,11 @@ impl Draft {
     /// Whether somebody set the value of a key.
     pub(crate) fn is_set(&self, key: &str) -> bool {
         self.origins.get(key).is_some_and(|origin| !matches!(origin, Origin::Derived(_)))
+    }
+
+    /// `budget.usd_per_day`, said of everything, bounds all deployments together.
+    pub(crate) const fn pool_budget(&mut self) {
+        self.limits.total_usd_per_day = self.budget.usd_per_day.take();
     }
 
     /// Lets the times that nobody set follow those that somebody did.

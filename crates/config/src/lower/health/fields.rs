@@ -3,7 +3,9 @@
 
 use std::time::Duration;
 
-use haleway_health::{AllOut, LitellmParams, PanicMode, ProbePolicy};
+use haleway_health::{AllOut, LitellmParams, PanicMode, ProbeDepth, ProbePolicy};
+
+use haleway_providers::catalogue::Usd;
 
 use super::draft::Draft;
 use super::text;
@@ -28,6 +30,8 @@ pub(crate) enum Slot {
     Count(fn(&mut Draft) -> &mut u32, u32, u32),
     /// A whole number that may be absent.
     OptionalCount(fn(&mut Draft) -> &mut Option<u32>),
+    /// An amount of US dollars that may be absent.
+    OptionalUsd(fn(&mut Draft) -> &mut Option<Usd>),
     /// A small whole number between two bounds.
     Small(fn(&mut Draft) -> &mut u8, u8, u8),
     /// A number between two bounds.
@@ -38,6 +42,8 @@ pub(crate) enum Slot {
     Flag(fn(&mut Draft) -> &mut bool),
     /// When to probe.
     Policy(fn(&mut Draft) -> &mut ProbePolicy),
+    /// How deep to probe.
+    Depth(fn(&mut Draft) -> &mut ProbeDepth),
     /// What panic does.
     Panic(fn(&mut Draft) -> &mut PanicMode),
     /// What happens when all are out.
@@ -65,7 +71,9 @@ use Slot::{Count, Flag, OptionalCount, OptionalReal, Real, Small, Time};
 /// Every key, sorted by name.
 pub(crate) const KEYS: &[HealthKey] = &[
     key("all_out", Group, Slot::AllOut(|d| &mut d.panic.all_out)),
-    key("budget.probes_per_day", Global, OptionalCount(|d| &mut d.limits.probes_per_day)),
+    key("budget.probes_per_day", Deployment, OptionalCount(|d| &mut d.budget.probes_per_day)),
+    key("budget.total_probes_per_day", Global, OptionalCount(|d| &mut d.limits.total_probes_per_day)),
+    key("budget.usd_per_day", Deployment, Slot::OptionalUsd(|d| &mut d.budget.usd_per_day)),
     key("config_sightings", Deployment, Count(|d| &mut d.params.config_sightings, 1, MOST)),
     key("consecutive_failures", Deployment, Count(|d| &mut d.params.consecutive_failures, 0, MOST)),
     key("early_release", Deployment, Count(|d| &mut d.params.early_release, 0, MOST)),
@@ -90,6 +98,7 @@ pub(crate) const KEYS: &[HealthKey] = &[
     key("probe.backoff_max", Deployment, Time(|d| &mut d.probe.backoff_max, false)),
     key("probe.can_restore", Deployment, Flag(|d| &mut d.params.probe_can_restore)),
     key("probe.concurrency", Global, Count(|d| &mut d.limits.concurrency, 1, 65_535)),
+    key("probe.depth", Deployment, Slot::Depth(|d| &mut d.probe.depth)),
     key("probe.per_host", Global, Count(|d| &mut d.limits.per_host, 1, 65_535)),
     key("probe.policy", Deployment, Slot::Policy(|d| &mut d.probe.policy)),
     key("probe.routing", Deployment, Flag(|d| &mut d.params.probe_routing)),
@@ -115,12 +124,6 @@ pub(crate) const KEYS: &[HealthKey] = &[
     key("window.min_requests", Deployment, Count(|d| &mut d.params.window.min_requests, 0, MOST)),
 ];
 
-/// Keys that are accepted, checked by nobody and without effect in this version.
-pub(crate) const INERT: &[(&str, &str)] = &[
-    ("probe.depth", "a probe is always the smallest real call in this version"),
-    ("budget.usd_per_day", "probes have no price in this version; budget.probes_per_day bounds their number"),
-];
-
 /// Values of [`ProbePolicy`] by name.
 pub(crate) const POLICIES: &[(&str, ProbePolicy)] = &[
     ("always", ProbePolicy::Always),
@@ -128,6 +131,9 @@ pub(crate) const POLICIES: &[(&str, ProbePolicy)] = &[
     ("only_when_out", ProbePolicy::OnlyWhenOut),
     ("never", ProbePolicy::Never),
 ];
+/// Values of [`ProbeDepth`] by name.
+pub(crate) const DEPTHS: &[(&str, ProbeDepth)] =
+    &[("auto", ProbeDepth::Auto), ("free", ProbeDepth::Free), ("generation", ProbeDepth::Generation)];
 /// Values of [`PanicMode`] by name.
 pub(crate) const PANIC_MODES: &[(&str, PanicMode)] =
     &[("spread", PanicMode::Spread), ("refuse", PanicMode::Refuse), ("off", PanicMode::Off)];
@@ -160,9 +166,11 @@ pub(crate) fn show(slot: Slot, draft: &mut Draft) -> String {
         OptionalCount(get) => get(draft).map_or_else(none, |count| count.to_string()),
         Small(get, ..) => get(draft).to_string(),
         Real(get, ..) => get(draft).to_string(),
+        Slot::OptionalUsd(get) => get(draft).map_or_else(none, |usd| usd.to_string()),
         OptionalReal(get) => get(draft).map_or_else(none, |share| share.to_string()),
         Flag(get) => get(draft).to_string(),
         Slot::Policy(get) => named(POLICIES, get(draft)),
+        Slot::Depth(get) => named(DEPTHS, get(draft)),
         Slot::Panic(get) => named(PANIC_MODES, get(draft)),
         Slot::AllOut(get) => named(ALL_OUT, get(draft)),
     }

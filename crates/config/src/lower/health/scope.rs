@@ -1,11 +1,13 @@
 //! Reading a `haleway.health` mapping (global, of a group or of a deployment) into a draft, by the table of keys.
 
+use haleway_providers::catalogue::Usd;
+
 use crate::diag::{Finding, Report, codes, did_you_mean};
 use crate::lower::field::{Field, fields_of};
 use crate::yaml::{Kind, Map, Value};
 
 use super::draft::Draft;
-use super::fields::{self, ALL_OUT, HealthKey, INERT, KEYS, PANIC_MODES, POLICIES, Reach, Slot};
+use super::fields::{self, ALL_OUT, DEPTHS, HealthKey, KEYS, PANIC_MODES, POLICIES, Reach, Slot};
 use super::text;
 
 /// Applies every key of `map` to the draft. `scope` is where the mapping stands.
@@ -23,7 +25,7 @@ pub(crate) fn apply(map: &Map, scope: Reach, draft: &mut Draft, report: &Report)
 }
 
 fn names() -> impl Iterator<Item = &'static str> {
-    KEYS.iter().map(|key| key.name).chain(INERT.iter().map(|(name, _)| *name))
+    KEYS.iter().map(|key| key.name)
 }
 
 fn is_prefix(name: &str) -> bool {
@@ -34,14 +36,6 @@ fn one(name: &str, field: Field<'_>, scope: Reach, draft: &mut Draft) {
     let report = field.report;
     // Read with the deployment's other probe settings (`lower::http`).
     if name == "probe.http" && scope == Reach::Deployment {
-        return;
-    }
-    if let Some((_, why)) = INERT.iter().find(|(inert, _)| *inert == name) {
-        // `auto` leaves the choice to us, which is what happens.
-        if field.value.as_str() != Some("auto") {
-            let message = format!("haleway.health.{name} has no effect");
-            report.add(Finding::warning(codes::NO_EFFECT, field.key, message).hint(*why));
-        }
         return;
     }
     let Some(key) = fields::find(name) else {
@@ -68,6 +62,7 @@ fn one(name: &str, field: Field<'_>, scope: Reach, draft: &mut Draft) {
     }
     if set(key, field, draft).is_some() {
         draft.note(key.name, field.origin());
+        draft.own_policy |= key.name == "probe.policy" && scope > Reach::Global;
     }
 }
 
@@ -81,6 +76,7 @@ fn set(key: &HealthKey, field: Field<'_>, draft: &mut Draft) -> Option<()> {
         Slot::Time(get, zero) => *get(draft) = time(field, zero)?,
         Slot::Count(get, least, most) => *get(draft) = count(field, least, most)?,
         Slot::OptionalCount(get) => *get(draft) = Some(count(field, 0, u32::MAX)?),
+        Slot::OptionalUsd(get) => *get(draft) = Some(usd(field)?),
         Slot::Small(get, least, most) => {
             *get(draft) = u8::try_from(count(field, u32::from(least), u32::from(most))?).ok()?;
         }
@@ -88,6 +84,7 @@ fn set(key: &HealthKey, field: Field<'_>, draft: &mut Draft) -> Option<()> {
         Slot::OptionalReal(get) => *get(draft) = Some(real(field, 0.0, 1.0)?),
         Slot::Flag(get) => *get(draft) = flag(field)?,
         Slot::Policy(get) => *get(draft) = field.one_of(codes::BAD_VALUE, POLICIES)?,
+        Slot::Depth(get) => *get(draft) = field.one_of(codes::BAD_VALUE, DEPTHS)?,
         // `off` is a boolean in YAML 1.1, and means what it says here.
         Slot::Panic(get) => *get(draft) = field.one_of(codes::BAD_VALUE, PANIC_MODES)?,
         Slot::AllOut(get) => *get(draft) = field.one_of(codes::BAD_VALUE, ALL_OUT)?,
@@ -115,6 +112,18 @@ fn count(field: Field<'_>, least: u32, most: u32) -> Option<u32> {
         out_of_range(field, &least.to_string(), &most.to_string());
     }
     found
+}
+
+fn usd(field: Field<'_>) -> Option<Usd> {
+    let number = field.number()?;
+    match Usd::from_dollars(number) {
+        Ok(usd) => Some(usd),
+        Err(error) => {
+            let message = format!("{} must be an amount of US dollars, not {}", field.name, field.shown());
+            field.report.add(field.error(codes::BAD_VALUE, message).hint(error.to_string()));
+            None
+        }
+    }
 }
 
 #[expect(clippy::cast_possible_truncation, reason = "shares and factors need no double precision")]

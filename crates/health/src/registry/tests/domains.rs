@@ -10,6 +10,7 @@ fn shared(probe: Option<u64>) -> World {
             let id = format!("d{n}");
             let mut spec = probe.map_or_else(|| unprobed(&id), |seconds| probed(&id, seconds));
             spec.probe_price_nanousd = 10 - n;
+            spec.free_call = (n == 2).then_some(crate::Proof::CREDENTIAL);
             spec
         })
         .collect();

@@ -3,6 +3,7 @@
 mod domains;
 mod fleet;
 mod groups;
+mod ladder;
 mod litellm;
 mod probes;
 mod properties;

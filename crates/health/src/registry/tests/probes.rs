@@ -122,19 +122,6 @@ fn k04_nothing_is_looked_at_while_nothing_changes() {
 }
 
 #[test]
-fn a_price_is_kept_per_day() {
-    let mut world = World::of(1, PanicParams::resilient());
-    let mut paid = world.outcome("d1", Class::Ok, Source::Probe);
-    paid.price_nanousd = 1_500_000;
-    world.report("d1", &paid);
-    world.report("d1", &paid);
-    let price = |world: &World| world.registry.detail(Slot(0), at(world.now)).unwrap().price_today_usd;
-    assert!((price(&world) - 0.003).abs() < 1e-9);
-    world.now += 86_400_000;
-    assert_eq!(price(&world), 0.0);
-}
-
-#[test]
 fn requests_in_flight_without_output_make_a_deployment_suspect_whatever_its_probe_says() {
     let mut world = World::of(2, PanicParams::resilient());
     world.traffic("d1", Class::Ok);

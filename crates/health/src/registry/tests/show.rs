@@ -70,7 +70,6 @@ fn the_detail_has_the_documented_fields() {
             "model_group",
             "next_probe_at",
             "observer",
-            "price_today_usd",
             "scope",
             "sent_at",
             "since",

@@ -89,6 +89,25 @@ impl Face {
         }
     }
 
+    /// The URL of a free call of the registry, on the face that it belongs to.
+    pub(crate) fn free(&self, plan: &Plan<'_>, path: &str) -> Option<String> {
+        match self {
+            Self::Classic { root, version, .. } => {
+                let path = path.strip_suffix("{v}").filter(|path| path.starts_with("/openai/models"))?;
+                Some(format!("{root}{path}{version}"))
+            }
+            Self::V1 { root, preview } => {
+                let query = if *preview { "?api-version=preview" } else { "" };
+                (path == "/openai/v1/models").then(|| format!("{root}{path}{query}"))
+            }
+            Self::Services => {
+                let root = plan.base.text.strip_suffix("/models").unwrap_or(&plan.base.text);
+                (path == "/models/info").then(|| format!("{root}{path}"))
+            }
+            Self::Serverless | Self::Claude => None,
+        }
+    }
+
     /// The wire and URL pattern of an operation.
     pub(crate) fn place(&self, plan: &Plan<'_>, operation: Operation) -> Option<(Wire, String)> {
         match self {

@@ -1,0 +1,88 @@
+//! What probes used up: counted per deployment, UTC day and rung, and never against a caller's key, a rate limit or a
+//! statistic of routing.
+//!
+//! Kept in memory: a restart begins the day anew. A real probe takes a [`Reservation`] before it is sent, so that
+//! probes in flight together cannot pass a cap that each of them keeps.
+
+mod book;
+mod shown;
+#[cfg(test)]
+mod tests;
+
+use haleway_health::{Slot, Timestamp};
+use haleway_providers::catalogue::Usd;
+use haleway_telemetry::ProbeRung as Rung;
+use parking_lot::Mutex;
+
+pub use book::{Account, Cap, Caps, Charge, Line, Stop};
+pub use shown::{ProbeCost, RungCost};
+
+use book::Book;
+
+/// The ledger of this process.
+#[derive(Debug, Default)]
+pub struct Ledger {
+    book: Mutex<Book>,
+}
+
+/// The right to pay for one request. Dropped unused, it is given back.
+#[derive(Debug)]
+#[must_use = "what is not settled is given back"]
+pub struct Reservation<'a> {
+    ledger: &'a Ledger,
+    slot: Slot,
+    price: Usd,
+}
+
+impl Ledger {
+    /// Reserves one real request of `slot`, which may cost `price` (`None` = the price is not known).
+    ///
+    /// # Errors
+    /// When a cap is reached: no real probe until then.
+    pub fn reserve(
+        &self,
+        slot: Slot,
+        caps: &Caps,
+        price: Option<Usd>,
+        now: Timestamp,
+    ) -> Result<Reservation<'_>, Stop> {
+        let price = price.unwrap_or_default();
+        self.book.lock().reserve(slot, caps, price, now)?;
+        Ok(Reservation { ledger: self, slot, price })
+    }
+
+    /// Writes down a request that costs nothing.
+    pub fn free(&self, slot: Slot, now: Timestamp) {
+        let charge = Charge { usd: Some(Usd::ZERO), ..Charge::default() };
+        self.book.lock().add(slot, Rung::Free, &charge, now);
+    }
+
+    /// What the probes of `slot` used up on the UTC day of `now`.
+    pub fn account(&self, slot: Slot, now: Timestamp) -> Account {
+        self.book.lock().account(slot, now)
+    }
+
+    /// What all probes used up on the UTC day of `now`.
+    pub fn total(&self, now: Timestamp) -> Account {
+        self.book.lock().total(now)
+    }
+
+    /// Forgets deployments that are gone; what they used up stays in the day's total.
+    pub fn retain(&self, keep: impl Fn(Slot) -> bool) {
+        self.book.lock().retain(keep);
+    }
+}
+
+impl Reservation<'_> {
+    /// The request was sent: writes down what it came to.
+    pub fn settle(self, rung: Rung, charge: &Charge, now: Timestamp) {
+        self.ledger.book.lock().add(self.slot, rung, charge, now);
+        // Dropped here: the reservation gives way to the charge.
+    }
+}
+
+impl Drop for Reservation<'_> {
+    fn drop(&mut self) {
+        self.ledger.book.lock().release(self.slot, self.price);
+    }
+}
