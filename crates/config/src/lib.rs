@@ -19,7 +19,7 @@ mod tree;
 mod typed;
 mod yaml;
 
-pub use diag::{CODES, Diagnostic, Severity, render};
+pub use diag::{CODES, Diagnostic, Severity, is_secret_key, render};
 pub use explain::{ExplainRow, explain, render_rows};
 pub use load::{Loaded, Options, load};
 pub use lower::health::fields::names as health_keys;

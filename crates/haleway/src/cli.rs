@@ -43,6 +43,9 @@ pub(crate) enum Command {
     Serve(ServeArgs),
     /// Show the gateway with simulated providers that fail and recover.
     Demo(DemoArgs),
+    /// Probe every deployment of a configuration once, or show what would be sent. Exits 0 when all are healthy, 1 when one
+    /// is not, 2 when the file cannot be served.
+    Probe(ProbeArgs),
     /// Check or explain a configuration without serving it.
     #[command(subcommand)]
     Config(ConfigCommand),
@@ -136,6 +139,39 @@ pub(crate) struct DemoArgs {
     pub(crate) seconds: Option<u64>,
     #[command(flatten)]
     pub(crate) log: LogArgs,
+}
+
+/// Options of `probe`.
+#[derive(Debug, Args)]
+pub(crate) struct ProbeArgs {
+    /// The configuration file.
+    pub(crate) file: PathBuf,
+    /// Only the deployments of this model group.
+    #[arg(long)]
+    pub(crate) group: Option<String>,
+    /// Only the deployment with this id.
+    #[arg(long)]
+    pub(crate) id: Option<String>,
+    /// Send nothing: print each request, its pace and its price.
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// With --dry-run: how many LiteLLM pods to compare with.
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) pods: u32,
+    /// How the result is printed.
+    #[arg(long, value_enum, default_value_t = Format::Table)]
+    pub(crate) format: Format,
+    #[command(flatten)]
+    pub(crate) log: LogArgs,
+}
+
+/// How a result is printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Format {
+    /// For people.
+    Table,
+    /// For programs.
+    Json,
 }
 
 /// What to do with a configuration.

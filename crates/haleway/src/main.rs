@@ -5,6 +5,7 @@ mod cli;
 mod config;
 mod demo;
 mod output;
+mod probe;
 mod serve;
 mod source;
 
@@ -23,6 +24,7 @@ fn main() -> ExitCode {
     let result = match cli.command {
         Some(Command::Serve(args)) => serve::run(&args),
         Some(Command::Demo(args)) => demo::run(&args),
+        Some(Command::Probe(args)) => return probe::run(&args),
         Some(Command::Config(command)) => return config::run(&command),
         None => serve::run(&cli.serve),
     };

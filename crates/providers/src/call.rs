@@ -64,6 +64,20 @@ pub struct Call {
 }
 
 impl Call {
+    /// How the credential is presented, such as `authorization: Bearer` or `x-api-key`; never the credential.
+    pub fn auth_kind(&self) -> String {
+        if self.signer.is_some() {
+            return "AWS signature".to_owned();
+        }
+        if let Some(value) = self.headers.get(http::header::AUTHORIZATION) {
+            let scheme = value.to_str().ok().and_then(|text| text.split_once(' ')).map(|(scheme, _)| scheme);
+            return scheme.map_or_else(|| "authorization".to_owned(), |scheme| format!("authorization: {scheme}"));
+        }
+        let named = ["x-api-key", "api-key", "x-goog-api-key", "xi-api-key"];
+        let found = named.into_iter().find(|name| self.headers.contains_key(*name));
+        found.unwrap_or("none").to_owned()
+    }
+
     /// The request, and how to read its answer. `now_ms`, in milliseconds since the Unix epoch, dates the signature
     /// of those calls that are signed. `credential` is the present one of the deployment's
     /// [`crate::Target::credential_source`]; [`Credential::Configured`] when it has none.

@@ -41,7 +41,7 @@ const NOT_SECRET: [&str; 12] = [
 ];
 
 /// Whether the value of this key is a secret.
-pub(crate) fn is_secret_key(key: &str) -> bool {
+pub fn is_secret_key(key: &str) -> bool {
     let key = key.to_ascii_lowercase().replace('-', "_");
     let key = key.as_str();
     if matches!(key, "key" | "drain_endpoint_token") || key.ends_with("_access_key") {

@@ -12,7 +12,7 @@ mod suggest;
 mod tests;
 
 pub use codes::CODES;
-pub(crate) use mask::is_secret_key;
+pub use mask::is_secret_key;
 pub use render::render;
 pub(crate) use report::{FileId, Finding, Report};
 pub(crate) use suggest::{did_you_mean, nearest};
