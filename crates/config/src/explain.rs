@@ -145,7 +145,8 @@ fn deployment(config: &Config, model: &Model, global: &Draft) -> Vec<ExplainRow>
 fn mode_of(config: &Config, model: &Model) -> Mode {
     let known = |name: &str| config.environment.get(name).map(|value| value.expose_secret().to_owned());
     // What the process environment would add is no part of the file; the mode seldom depends on it.
-    let named = || model.info.mode.as_deref().and_then(Mode::from_name).or_else(|| mode_of_name(&model.params.model));
+    let named =
+        || model.info.mode.as_deref().and_then(Mode::from_name).or_else(|| mode_of_name(&model.params.model));
     match haleway_providers::resolve(&model.source(&known, &|_| None)) {
         Ok(target) => target.mode,
         Err(_) => named().unwrap_or(Mode::Chat),

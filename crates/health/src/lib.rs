@@ -30,8 +30,8 @@ pub use inflight::InFlight;
 pub use machine::{Counts, Findings, Machine, SavedMachine};
 pub use outcome::{Depth, Generation, Outcome, Proof, Slot, Source, TrialId};
 pub use params::{
-    AllOut, AllowedFails, IsolationParams, LitellmParams, PanicMode, PanicParams, Params, ProbeParams,
-    ProbeDepth, ProbePolicy, Profile, RampParams, StreamParams, WindowParams,
+    AllOut, AllowedFails, IsolationParams, LitellmParams, PanicMode, PanicParams, Params, ProbeDepth,
+    ProbeParams, ProbePolicy, Profile, RampParams, StreamParams, WindowParams,
 };
 pub use planner::{ProbeEnd, ProbeJob, ProbeLimits, ProbeReason};
 pub use registry::{

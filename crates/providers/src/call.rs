@@ -71,7 +71,8 @@ impl Call {
         }
         if let Some(value) = self.headers.get(http::header::AUTHORIZATION) {
             let scheme = value.to_str().ok().and_then(|text| text.split_once(' ')).map(|(scheme, _)| scheme);
-            return scheme.map_or_else(|| "authorization".to_owned(), |scheme| format!("authorization: {scheme}"));
+            return scheme
+                .map_or_else(|| "authorization".to_owned(), |scheme| format!("authorization: {scheme}"));
         }
         let named = ["x-api-key", "api-key", "x-goog-api-key", "xi-api-key"];
         let found = named.into_iter().find(|name| self.headers.contains_key(*name));

@@ -15,11 +15,8 @@ use http::{HeaderMap, HeaderValue, Method, Uri, header};
 use crate::bridge;
 use crate::credential::CredentialSource;
 use crate::registry::{Provider, Wire};
-<<<<<<< HEAD
 use crate::resolve::DropPath;
-=======
 use crate::resolve::free::FreeRoute;
->>>>>>> ca25118 (Probes have a price, budgets and a ladder: free calls first where real ones are costly)
 use crate::route::{Place, Route};
 use crate::sigv4::Signer;
 use crate::wires::{self, Encode};

@@ -190,8 +190,7 @@ impl Model {
                 (input, output) => Some(input.unwrap_or(0.0) + output.unwrap_or(0.0)),
             },
             // A service that is only watched serves no model.
-            blocked: self.info.blocked
-                || self.info.mode.as_deref() == Some(Mode::Http.as_str()),
+            blocked: self.info.blocked || self.info.mode.as_deref() == Some(Mode::Http.as_str()),
             ..routing::Deployment::new(slot, &self.id, &self.name)
         }
     }

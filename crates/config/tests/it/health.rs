@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use haleway_config::Severity;
-use haleway_providers::Mode;
 use haleway_health::{AllOut, PanicMode, ProbeDepth, ProbePolicy, Profile};
+use haleway_providers::Mode;
 
 use crate::table::{Table, one, two};
 
@@ -163,7 +163,9 @@ fn b06_costly_modes_are_probed_only_when_out_unless_a_deployment_or_its_group_sa
         let mode = model.info.mode.as_deref().and_then(Mode::from_name).unwrap_or(Mode::Chat);
         model.probe_as(mode).map(|probe| probe.policy)
     };
-    for mode in ["image_generation", "image_edit", "video_generation", "audio_speech", "audio_transcription", "ocr"] {
+    for mode in
+        ["image_generation", "image_edit", "video_generation", "audio_speech", "audio_transcription", "ocr"]
+    {
         assert_eq!(policy("", "", mode), Some(ProbePolicy::OnlyWhenOut), "{mode}");
         assert_eq!(policy("probe: {policy: always}", "", mode), Some(ProbePolicy::OnlyWhenOut), "{mode}");
         assert_eq!(policy("", "probe: {policy: always}", mode), Some(ProbePolicy::Always), "{mode}");

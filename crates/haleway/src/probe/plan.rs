@@ -147,20 +147,25 @@ impl Plan {
         let real = target.probe(target.mode, &model.info.probe, &ProbeMemory::default(), 0);
         let free = target.free_probe().ok();
         let price = real.as_ref().ok().and_then(|_| deployment.probe_price());
-        let not_probed = model.skip_reason.map(str::to_owned).or_else(|| match (&real, params.depth, &free) {
-            (_, ProbeDepth::Free, None) => Some("no_free_call".to_owned()),
-            (Err(cannot), ProbeDepth::Auto | ProbeDepth::Generation, _) => {
-                Some(format!("{}: {}", cannot.code, cannot.message))
-            }
-            (_, ProbeDepth::Auto | ProbeDepth::Generation | ProbeDepth::Free, _) => None,
-        });
+        let not_probed =
+            model.skip_reason.map(str::to_owned).or_else(|| match (&real, params.depth, &free) {
+                (_, ProbeDepth::Free, None) => Some("no_free_call".to_owned()),
+                (Err(cannot), ProbeDepth::Auto | ProbeDepth::Generation, _) => {
+                    Some(format!("{}: {}", cannot.code, cannot.message))
+                }
+                (_, ProbeDepth::Auto | ProbeDepth::Generation | ProbeDepth::Free, _) => None,
+            });
         let rung = rung(&params, target.mode.is_costly(), free.is_some(), not_probed.is_some());
         let interval = (rung != "none").then(|| pace(&params));
         let mut probes_per_day = interval.map_or(0, per_day);
         if let Some(cap) = model.budget.probes_per_day.filter(|_| rung == "generation") {
             probes_per_day = probes_per_day.min(u64::from(cap));
         }
-        let day = if rung == "generation" { price.map(|price| price.times(probes_per_day)) } else { Some(Usd::ZERO) };
+        let day = if rung == "generation" {
+            price.map(|price| price.times(probes_per_day))
+        } else {
+            Some(Usd::ZERO)
+        };
         let cap = model.budget.usd_per_day;
         Self {
             id: deployment.id().to_string(),
@@ -268,7 +273,8 @@ fn masked(value: Value) -> Value {
         Value::Object(map) => Value::Object(
             map.into_iter()
                 .map(|(name, value)| {
-                    let value = if is_secret_key(&name) { Value::String("***".to_owned()) } else { masked(value) };
+                    let value =
+                        if is_secret_key(&name) { Value::String("***".to_owned()) } else { masked(value) };
                     (name, value)
                 })
                 .collect(),
@@ -286,7 +292,9 @@ const fn rung(params: &ProbeParams, costly: bool, free: bool, not_probed: bool) 
         (ProbePolicy::Never | ProbePolicy::OnlyWhenOut, _) => "none",
         (_, ProbeDepth::Free) => "free",
         (_, ProbeDepth::Auto) if costly && free => "free",
-        (ProbePolicy::Always | ProbePolicy::WhenIdle, ProbeDepth::Auto | ProbeDepth::Generation) => "generation",
+        (ProbePolicy::Always | ProbePolicy::WhenIdle, ProbeDepth::Auto | ProbeDepth::Generation) => {
+            "generation"
+        }
     }
 }
 
@@ -344,7 +352,10 @@ mod tests {
     #[test]
     fn a_day_without_traffic_is_paced_by_the_idle_interval_where_traffic_postpones() {
         assert_eq!(per_day(pace(&ProbeParams::resilient())), 288);
-        assert_eq!(per_day(pace(&ProbeParams { traffic_postpones: false, ..ProbeParams::resilient() })), 1440);
+        assert_eq!(
+            per_day(pace(&ProbeParams { traffic_postpones: false, ..ProbeParams::resilient() })),
+            1440
+        );
     }
 
     #[test]

@@ -106,7 +106,12 @@ fn asked(deployment: &Deployment, named: bool) -> Result<Asked, &'static str> {
 }
 
 impl Row {
-    fn without(deployment: &Deployment, verdict: &'static str, cause: impl Into<String>, message: String) -> Self {
+    fn without(
+        deployment: &Deployment,
+        verdict: &'static str,
+        cause: impl Into<String>,
+        message: String,
+    ) -> Self {
         Self {
             id: deployment.id().to_string(),
             model_group: deployment.model.name.to_string(),
@@ -296,7 +301,8 @@ mod tests {
 
     #[test]
     fn the_json_has_numbers_and_null_for_what_is_not_known() {
-        let json: serde_json::Value = serde_json::from_str(&Found::new(vec![row("healthy", None)]).json()).unwrap();
+        let json: serde_json::Value =
+            serde_json::from_str(&Found::new(vec![row("healthy", None)]).json()).unwrap();
         assert_eq!(json["probes"][0]["price_usd"], serde_json::Value::Null);
         assert_eq!((json["healthy"].as_u64(), json["total_usd"].as_f64()), (Some(1), Some(0.0)));
     }

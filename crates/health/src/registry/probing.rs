@@ -67,9 +67,8 @@ impl Registry {
     /// Whether probes decide the trials of `slot` now: it is probed, and with real calls.
     pub(super) fn decides_trials(&self, slot: Slot, now: Timestamp) -> bool {
         let probe = self.seat(slot).and_then(|seat| seat.spec.probe);
-        let real = |probe: crate::ProbeParams| {
-            probe.policy != ProbePolicy::Never && probe.depth != ProbeDepth::Free
-        };
+        let real =
+            |probe: crate::ProbeParams| probe.policy != ProbePolicy::Never && probe.depth != ProbeDepth::Free;
         probe.is_some_and(real) && self.planner.unpaid_until(slot, now).is_none()
     }
 
@@ -84,7 +83,13 @@ impl Registry {
         }
         let out = matches!(need, Need::Out | Need::Trial | Need::Represented | Need::Representative);
         Some(match free {
-            Some(free) if depth == ProbeDepth::Auto && spec.costly => if out { Rung::FreeFirst } else { free },
+            Some(free) if depth == ProbeDepth::Auto && spec.costly => {
+                if out {
+                    Rung::FreeFirst
+                } else {
+                    free
+                }
+            }
             Some(_) | None => Rung::Real,
         })
     }

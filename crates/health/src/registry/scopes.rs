@@ -278,12 +278,9 @@ impl Registry {
         let Some(fault) = self.tree.get(ix).and_then(|domain| domain.fault) else { return };
         let proves = match fault.class.effect() {
             Effect::Config => outcome.proves_credential(),
-            Effect::Ok
-            | Effect::Alive
-            | Effect::Neutral
-            | Effect::Hard
-            | Effect::Soft
-            | Effect::Budget => outcome.proves_credit(),
+            Effect::Ok | Effect::Alive | Effect::Neutral | Effect::Hard | Effect::Soft | Effect::Budget => {
+                outcome.proves_credit()
+            }
         };
         if !proves
             || outcome.sent_at < fault.since

@@ -87,9 +87,7 @@ impl Expectation {
             None => None,
         };
         match stated {
-            Some(usage) => {
-                ProbePrice { usd: prices.cost(&usage), estimated: false, tokens: usage.tokens() }
-            }
+            Some(usage) => ProbePrice { usd: prices.cost(&usage), estimated: false, tokens: usage.tokens() },
             None => ProbePrice { usd: prices.cost(asks), estimated: true, tokens: 0 },
         }
     }
@@ -104,7 +102,8 @@ impl Expectation {
             Reply::Passthrough => Usage::of_answer(&raw),
             Reply::Translated(mut translator) => {
                 let translated = translator.answer(answer.body).ok()?;
-                Usage::of_answer(&serde_json::from_slice(&translated).ok()?).or_else(|| Usage::of_answer(&raw))
+                Usage::of_answer(&serde_json::from_slice(&translated).ok()?)
+                    .or_else(|| Usage::of_answer(&raw))
             }
         };
         usage.filter(|usage| *usage != Usage::default())

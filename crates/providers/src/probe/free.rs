@@ -97,7 +97,8 @@ pub(super) fn judge(target: &Target, expect: &Expectation, answer: &ProbeAnswer<
     let mut finding = fault::finding(target, expect.mode, answer);
     let path = route.uri.path();
     let no_such_path = matches!(answer.status, 405 | 501) || finding.class == Class::RouteNotFound;
-    if no_such_path || (answer.status == 404 && !(route.names_model && finding.class == Class::ModelNotFound)) {
+    if no_such_path || (answer.status == 404 && !(route.names_model && finding.class == Class::ModelNotFound))
+    {
         finding.reason = "probe_path_404";
         finding.message = format!("{} at {path}: the free call is not served there", answer.status);
         return Judgement::Unknown(finding);

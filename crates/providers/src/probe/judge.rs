@@ -42,15 +42,11 @@ pub fn judge(
     if let Some(check) = &expect.http {
         return super::http::judge(target, check, answer);
     }
-<<<<<<< HEAD
-    // 101: the first event of a session is its answer.
-    if answer.status != 101 && !(200..300).contains(&answer.status) {
-=======
     if expect.free {
         return free::judge(target, expect, answer);
     }
-    if !(200..300).contains(&answer.status) {
->>>>>>> ca25118 (Probes have a price, budgets and a ladder: free calls first where real ones are costly)
+    // 101: the first event of a session is its answer.
+    if answer.status != 101 && !(200..300).contains(&answer.status) {
         return refused(target, expect, answer, memory);
     }
     let is_stream = verdict::is_stream(answer.headers, answer.body);

@@ -17,6 +17,7 @@ pub(super) fn probe(target: &Target, settings: &ProbeSettings) -> Result<Probe, 
     let call = call(target, settings)?;
     let expect = Expectation {
         mode: Mode::Realtime,
+        free: false,
         stream: false,
         repaired: false,
         cap: None,

@@ -79,7 +79,8 @@ impl Plan<'_> {
 
     /// The body of a free call that is a `POST`: counts of tokens, for models that generate text.
     fn free_body(&self, path: &str, mode: Mode) -> Option<Bytes> {
-        let generates = matches!(mode, Mode::Chat | Mode::Completion | Mode::Responses | Mode::AnthropicMessages);
+        let generates =
+            matches!(mode, Mode::Chat | Mode::Completion | Mode::Responses | Mode::AnthropicMessages);
         let model = self.name.id.as_str();
         let body = if !generates {
             return None;

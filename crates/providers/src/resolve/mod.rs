@@ -103,12 +103,8 @@ pub fn resolve(source: &DeploymentSource<'_>) -> Result<Target, ResolveError> {
         headers,
         signer: signer.map(Arc::new),
         list_batches,
-<<<<<<< HEAD
-        defaults: params::defaults(source, &name, reasons)?,
-=======
         free,
-        defaults: params::defaults(source, &name, reasons),
->>>>>>> ca25118 (Probes have a price, budgets and a ladder: free calls first where real ones are costly)
+        defaults: params::defaults(source, &name, reasons)?,
         provider_name: litellm_name(&name),
         unknown_mode: (mode_origin == ModeOrigin::ConfiguredUnknown)
             .then(|| source.mode.unwrap_or("").to_owned()),

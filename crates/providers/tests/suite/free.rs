@@ -3,9 +3,7 @@
 use haleway_health::Proof;
 use haleway_providers::catalogue::{PriceKind, Prices, Usd};
 use haleway_providers::registry::PROVIDERS;
-use haleway_providers::{
-    Judgement, ProbeAnswer, ProbeMemory, ProbePrice, ProbeSettings, Target, judge,
-};
+use haleway_providers::{Judgement, ProbeAnswer, ProbeMemory, ProbePrice, ProbeSettings, Target, judge};
 use http::{HeaderMap, HeaderValue, header};
 use serde_json::json;
 
@@ -44,7 +42,9 @@ fn the_call_that_shows_most_is_the_one_that_is_made() {
         assert_eq!(format!("{} {}", call.method, call.uri), url, "{name}");
         assert_eq!(target.free_proof(), Some(proof), "{name}");
     }
-    let own = |model: &str, base: &str| deployment(json!({"model": model, "api_base": base, "api_key": "k"}), None, &[]);
+    let own = |model: &str, base: &str| {
+        deployment(json!({"model": model, "api_base": base, "api_key": "k"}), None, &[])
+    };
     for (name, base, url, proof) in [
         ("openai/m", "http://own:8000/v1", "GET http://own:8000/v1/models", NOTHING),
         ("openai/m", "http://own:8000/v1?tenant=7", "GET http://own:8000/v1/models?tenant=7", NOTHING),
@@ -146,13 +146,17 @@ fn answers_to_free_calls_are_judged() {
         let judgement = answered(target, status, body);
         assert_eq!(word(&judgement), wanted, "{status} {body}: {judgement:?}");
     }
-    let vllm = deployment(json!({"model": "hosted_vllm/m", "api_base": "http://own:8000/v1"}), None, &[]).unwrap();
+    let vllm =
+        deployment(json!({"model": "hosted_vllm/m", "api_base": "http://own:8000/v1"}), None, &[]).unwrap();
     assert_eq!(word(&answered(&vllm, 200, "")), "healthy", "an engine's health has no body");
     assert_ne!(word(&answered(&vllm, 503, "")), "healthy");
     let params = json!({"model": "databricks/m", "api_base": "https://adb.example", "api_key": "k"});
     let databricks = deployment(params, None, &[]).unwrap();
     assert_eq!(word(&answered(&databricks, 200, r#"{"state":{"ready":"READY"}}"#)), "healthy");
-    assert_eq!(word(&answered(&databricks, 200, r#"{"state":{"ready":"NOT_READY"}}"#)), "free_call_unexpected");
+    assert_eq!(
+        word(&answered(&databricks, 200, r#"{"state":{"ready":"NOT_READY"}}"#)),
+        "free_call_unexpected"
+    );
 }
 
 #[test]
@@ -211,7 +215,10 @@ fn what_no_answer_states_is_estimated_from_the_request() {
     };
     let dollars = |text: &str| Some(text.to_owned());
     assert_eq!(estimate("openai/tts-1", "audio_speech", &at(PriceKind::InputCharacter, "0.5")), dollars("1"));
-    assert_eq!(estimate("openai/dall-e-2", "image_generation", &at(PriceKind::OutputImage, "0.04")), dollars("0.04"));
+    assert_eq!(
+        estimate("openai/dall-e-2", "image_generation", &at(PriceKind::OutputImage, "0.04")),
+        dollars("0.04")
+    );
     assert_eq!(
         estimate("openai/dall-e-2", "image_generation", &at(PriceKind::OutputPixel, "0.001")),
         dollars("65.536"),

@@ -11,11 +11,12 @@ use haleway_fleet::{Grant, Permit};
 use haleway_health::{Class, Depth, Generation, Outcome, ProbeJob, Proof, Source, Timestamp};
 use haleway_providers::catalogue::{Usage, Usd};
 use haleway_providers::{
-    CannotProbe, Expectation, Judgement, Probe, ProbeAnswer, ProbeMemory, ProbePrice,
-    UnsignedCall, judge,
+    CannotProbe, Expectation, Judgement, Mode, Probe, ProbeAnswer, ProbeMemory, ProbePrice, UnsignedCall,
+    judge,
 };
 use haleway_telemetry::{ProbeRung as Rung, ProbeVerdict};
-use haleway_upstream::{Connection, Deadlines, Fault, FaultKind, Lease};
+use haleway_upstream::{Connection, Deadlines, Fault, FaultKind, Lease, Opened};
+use haleway_wire::Payload;
 use http::HeaderMap;
 use tokio::time::Instant;
 
@@ -49,7 +50,6 @@ impl Climb {
             (Depth::Generation, false) => Self::Real,
         }
     }
-
 }
 
 /// Why nothing was sent.
@@ -124,8 +124,7 @@ impl<'a> Ready<'a> {
         let connection =
             if grant.seq().is_multiple_of(FRESH_EVERY) { Connection::Fresh } else { Connection::Pooled };
         let until = Instant::now() + timeout;
-        let mut sending =
-            Sending { gateway, deployment, until, memory, price: Some(Usd::ZERO) };
+        let mut sending = Sending { gateway, deployment, until, memory, price: Some(Usd::ZERO) };
         let mut found = None;
         if let Some(probe) = free {
             found = Some(sending.exchange(probe, None, Rung::Free, connection).await);
@@ -222,15 +221,7 @@ impl<'a> Sending<'a> {
             }
         };
         self.deployment.metrics.paid(rung, price.usd.unwrap_or_default().dollars());
-        Found {
-            sent_at,
-            latency: now.since(sent_at),
-            judgement,
-            headers,
-            depth,
-            price: price.usd,
-            proof,
-        }
+        Found { sent_at, latency: now.since(sent_at), judgement, headers, depth, price: price.usd, proof }
     }
 
     async fn answer(
@@ -279,6 +270,17 @@ impl<'a> Sending<'a> {
             Ok(lease) => lease.map_err(|fault| Failed::without_credential(&fault))?,
             Err(_elapsed) => return Err(Failed::credential_late(deployment.target.credential_kind()).into()),
         };
+        if expect.mode == Mode::Realtime {
+            let begin = async |lease: &Lease| {
+                let request = unsigned.request(sent_at.as_millis(), &lease.credential);
+                first_event(deployment, request, until.saturating_duration_since(Instant::now())).await
+            };
+            let first = begin(&lease).await?;
+            return match deployment.authorise_anew(&lease, first.0, &first.1).await {
+                Some(fresh) => Ok(begin(&fresh).await?),
+                None => Ok(first),
+            };
+        }
         // A service that answers later than it may is as good as silent.
         let limit = expect.http.as_ref().and_then(|check| check.max_latency);
         let send = async |lease: &Lease| {
@@ -305,6 +307,26 @@ impl<'a> Sending<'a> {
         }
         Ok((status.as_u16(), headers, read.freeze()))
     }
+}
+
+/// The first event of a session, in place of a body, or the answer that refused the handshake. An accepted session is
+/// closed in order before it is judged.
+async fn first_event(
+    deployment: &Deployment,
+    request: http::Request<Payload>,
+    left: Duration,
+) -> Result<(u16, HeaderMap, Bytes), Fault> {
+    let mut session = match deployment.upstream.open(request, Deadlines::total(left)).await? {
+        Opened::Session(session) => session,
+        Opened::Refused(answer) => {
+            let (status, headers) = (answer.status.as_u16(), answer.headers.clone());
+            return Ok((status, headers, answer.read_all(ANSWER_LIMIT).await?));
+        }
+    };
+    let first = session.first().await?.into_data();
+    let headers = session.headers().clone();
+    session.close().await;
+    Ok((101, headers, first))
 }
 
 /// No answer.

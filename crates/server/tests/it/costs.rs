@@ -45,8 +45,16 @@ async fn b09_probes_have_a_ledger_of_their_own_with_the_right_price() {
     assert_eq!((&cost["estimated_requests"], &cost["unpriced_requests"]), (&json!(0), &json!(0)));
     assert_eq!(world.detail("d1").await["price_today_usd"], usd);
     let metrics = world.get("/metrics").await.text();
-    assert!(metrics.contains(&format!(r#"haleway_probe_requests_total{{deployment="d1",rung="generation"}} {probes}"#)), "{metrics}");
-    assert!(metrics.contains(r#"haleway_probe_cost_usd_total{deployment="d1",rung="generation"}"#), "{metrics}");
+    assert!(
+        metrics.contains(&format!(
+            r#"haleway_probe_requests_total{{deployment="d1",rung="generation"}} {probes}"#
+        )),
+        "{metrics}"
+    );
+    assert!(
+        metrics.contains(r#"haleway_probe_cost_usd_total{deployment="d1",rung="generation"}"#),
+        "{metrics}"
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -280,10 +288,7 @@ async fn a_refused_key_shows_on_a_free_call_too() {
         .probed_every(1)
         .set("haleway.profile", "resilient")
         .set("haleway.health.probe.depth", "free");
-    let world = World::of(yaml)
-        .with_script("u1", Script::ok().key("sk-another"))
-        .start()
-        .await;
+    let world = World::of(yaml).with_script("u1", Script::ok().key("sk-another")).start().await;
     world.until("d1 is out", || !world.is_in("d1")).await;
     assert_eq!(world.detail("d1").await["cause"], "auth");
     assert_eq!(on(&world, "u1", "/chat/completions"), 0);

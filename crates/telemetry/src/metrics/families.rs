@@ -8,8 +8,7 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
 
 use super::labels::{
-    AttemptClass, Group, Info, Litellm, LitellmStatus, Probe, Provider, Request, Rung, Stated,
-    Transition,
+    AttemptClass, Group, Info, Litellm, LitellmStatus, Probe, Provider, Request, Rung, Stated, Transition,
 };
 
 pub(super) type Dollars = Counter<f64, AtomicU64>;

@@ -30,7 +30,8 @@ impl Draft {
             Profile::Litellm => (Params::litellm(), ProbeParams::litellm(), PanicParams::litellm()),
             Profile::Resilient => (Params::resilient(), ProbeParams::resilient(), PanicParams::resilient()),
         };
-        let limits = Limits { concurrency: 16, per_host: 4, total_probes_per_day: None, total_usd_per_day: None };
+        let limits =
+            Limits { concurrency: 16, per_host: 4, total_probes_per_day: None, total_usd_per_day: None };
         let budget = Budget { probes_per_day: None, usd_per_day: None };
         Self {
             params,

@@ -166,9 +166,8 @@ impl Account {
     /// A new day: what is in flight stays reserved.
     const fn renewed(&self) -> Self {
         Self {
-            lines: [const {
-                Line { requests: 0, usd: Usd::ZERO, tokens: 0, estimated: 0, unpriced: 0 }
-            }; Rung::ALL.len()],
+            lines: [const { Line { requests: 0, usd: Usd::ZERO, tokens: 0, estimated: 0, unpriced: 0 } };
+                Rung::ALL.len()],
             reserved: self.reserved,
             reserved_usd: self.reserved_usd,
             stopped: None,
@@ -199,7 +198,13 @@ impl Book {
     }
 
     /// Reserves a real probe of `slot` that may cost `price`.
-    pub(super) fn reserve(&mut self, slot: Slot, caps: &Caps, price: Usd, now: Timestamp) -> Result<(), Stop> {
+    pub(super) fn reserve(
+        &mut self,
+        slot: Slot,
+        caps: &Caps,
+        price: Usd,
+        now: Timestamp,
+    ) -> Result<(), Stop> {
         self.turn(now);
         let account = self.accounts.entry(slot).or_default();
         let cap = match (

@@ -65,7 +65,8 @@ fn all_together_have_a_number_of_probes() {
 fn i12_probes_in_flight_together_cannot_pass_a_cap() {
     let ledger = Ledger::default();
     let caps = Caps { usd: Some(cents(10)), ..Caps::default() };
-    let flying: Vec<_> = (0..20).map_while(|_| ledger.reserve(A, &caps, Some(cents(4)), noon(1)).ok()).collect();
+    let flying: Vec<_> =
+        (0..20).map_while(|_| ledger.reserve(A, &caps, Some(cents(4)), noon(1)).ok()).collect();
     assert_eq!(flying.len(), 2);
     drop(flying);
     assert!(ledger.reserve(A, &caps, Some(cents(4)), noon(1)).is_ok(), "given back unused");
