@@ -199,7 +199,7 @@ async fn a08_a_probe_opens_the_session_of_traffic_and_waits_for_its_first_event(
     let bed = bed(Behaviour::of(Act::ErrorEvent), modes).await;
     for id in ["d1", "d2"] {
         let live = bed.gateway.live.load_full();
-        haleway_server::probe_now(&bed.gateway, live.find(id).unwrap()).await;
+        haleway_server::probe_now(&bed.gateway, live.find(id).unwrap(), haleway_server::Asked::ByName).await;
     }
     let report = |id: &str| {
         let live = bed.gateway.live.load_full();
