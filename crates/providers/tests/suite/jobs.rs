@@ -173,10 +173,12 @@ fn a_video_is_asked_for_in_every_providers_words() {
     }
 }
 
-#[test]
-fn a_videos_job_is_told_in_openais_words() {
+/// Model, id, the provider's answer, and the status and error it is told with.
+type Told = (&'static str, &'static str, Value, &'static str, Value);
+
+fn told() -> Vec<Told> {
     let failed = json!({"code": "400", "message": "no"});
-    for (model, id, answer, status, error) in [
+    vec![
         (
             "gemini/veo-3",
             "models/veo-3/operations/q",
@@ -262,7 +264,12 @@ fn a_videos_job_is_told_in_openais_words() {
             "failed",
             failed,
         ),
-    ] {
+    ]
+}
+
+#[test]
+fn a_videos_job_is_told_in_openais_words() {
+    for (model, id, answer, status, error) in told() {
         let call = errand(&video(model), Operation::Videos, Action::Get(id), "{}").unwrap();
         let out = reader(call).answer(answer.to_string().as_bytes()).unwrap();
         let out: Value = serde_json::from_slice(&out).unwrap();

@@ -112,36 +112,10 @@ impl Face {
     pub(crate) fn place(&self, plan: &Plan<'_>, operation: Operation) -> Option<(Wire, String)> {
         match self {
             Self::Classic { root, deployment, version } => {
-                let below = match operation {
-                    Operation::Responses => {
-                        return Some((Wire::Azure, format!("{root}/openai/responses?api-version={version}")));
-                    }
-                    Operation::Files | Operation::Batches => {
-                        let below = operation.path();
-                        return Some((Wire::Azure, format!("{root}/openai{below}?api-version={version}")));
-                    }
-                    Operation::Videos => {
-                        return Some((Wire::Azure, format!("{root}/openai/v1/videos?api-version={version}")));
-                    }
-                    Operation::Realtime => return Some((Wire::Realtime, session(plan, root, version))),
-                    Operation::Chat
-                    | Operation::Completions
-                    | Operation::Embeddings
-                    | Operation::Images
-                    | Operation::Speech
-                    | Operation::Transcriptions
-                    | Operation::Translations
-                    | Operation::ImageEdits => operation.path(),
-                    Operation::Messages
-                    | Operation::CountTokens
-                    | Operation::Moderations
-                    | Operation::Rerank
-                    | Operation::Ocr
-                    | Operation::ImageVariations => return None,
-                };
-                let deployment =
-                    deployment.clone().unwrap_or_else(|| format!("{root}/openai/deployments/{{model}}"));
-                Some((Wire::Azure, format!("{deployment}{below}?api-version={version}")))
+                if operation == Operation::Realtime {
+                    return Some((Wire::Realtime, session(plan, root, version)));
+                }
+                classic(root, deployment.as_deref(), version, operation)
             }
             Self::V1 { root, preview } => match operation {
                 Operation::Chat
@@ -217,6 +191,40 @@ impl Face {
             },
         }
     }
+}
+
+/// The classic face: most operations below a deployment, what is not a deployment's beside it.
+fn classic(
+    root: &str,
+    deployment: Option<&str>,
+    version: &str,
+    operation: Operation,
+) -> Option<(Wire, String)> {
+    let place = match operation {
+        Operation::Responses | Operation::Files | Operation::Batches => {
+            format!("{root}/openai{}", operation.path())
+        }
+        Operation::Videos => format!("{root}/openai/v1/videos"),
+        Operation::Chat
+        | Operation::Completions
+        | Operation::Embeddings
+        | Operation::Images
+        | Operation::Speech
+        | Operation::Transcriptions
+        | Operation::Translations
+        | Operation::ImageEdits => match deployment {
+            Some(deployment) => format!("{deployment}{}", operation.path()),
+            None => format!("{root}/openai/deployments/{{model}}{}", operation.path()),
+        },
+        Operation::Messages
+        | Operation::Moderations
+        | Operation::Rerank
+        | Operation::Ocr
+        | Operation::ImageVariations
+        | Operation::CountTokens
+        | Operation::Realtime => return None,
+    };
+    Some((Wire::Azure, format!("{place}?api-version={version}")))
 }
 
 fn services(plan: &Plan<'_>, operation: Operation) -> Option<(Wire, String)> {
