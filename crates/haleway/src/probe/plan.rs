@@ -360,10 +360,10 @@ mod tests {
 
     #[test]
     fn nothing_secret_is_shown() {
-        let uri: Uri = "https://h/p?api-version=1&code=abc&api_key=k1&x=sk-abcdefghijkl".parse().unwrap();
+        let uri: Uri = "https://h/p?api-version=1&code=abc&api_key=k1&x=sk-abc123def456ghi".parse().unwrap();
         assert_eq!(shown_url(&uri), "https://h/p?api-version=1&code=***&api_key=***&x=[redacted]");
         let body = masked(serde_json::json!({
-            "max_tokens": 16, "extra": {"access_token": "abc", "list": ["sk-abcdefghijkl", "fine"]},
+            "max_tokens": 16, "extra": {"access_token": "abc", "list": ["sk-abc123def456ghi", "fine"]},
         }));
         assert_eq!(
             body,
