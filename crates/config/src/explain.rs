@@ -1,12 +1,12 @@
 //! Every effective health value with where it came from, as rows.
 //!
 //! Globally every value is listed. For a group or a deployment only what is not the global value from the global
-//! place: what somebody decided for it.
+//! place: what somebody decided for it, and what is known of its model.
 
 use std::fmt::Write as _;
 
-use haleway_providers::{Mode, mode_of_name};
-use secrecy::ExposeSecret;
+use haleway_providers::catalogue::CatalogueRow;
+use haleway_providers::{Mode, ModeOrigin};
 use serde_json::Value as Json;
 
 use crate::lower::health::fields::{self, KEYS, Reach};
@@ -81,6 +81,7 @@ fn switches(config: &Config) -> Vec<ExplainRow> {
     let body = &own.probe_body;
     let cap = |cap: Option<u64>| cap.map(|cap| cap.to_string());
     vec![
+        row("catalogue", format!("{} models", own.catalogue.len()), origin("catalogue")),
         environment("probe.prompt", body.prompt.clone(), env::DEFAULT_HEALTH_CHECK_PROMPT),
         environment("probe.max_tokens", cap(body.env_max_tokens), env::BACKGROUND_HEALTH_CHECK_MAX_TOKENS),
         environment(
@@ -104,7 +105,7 @@ fn deployment(config: &Config, model: &Model, global: &Draft) -> Vec<ExplainRow>
     let scope = format!("deployment {}", model.id);
     let draft = Draft {
         params: model.health.clone(),
-        probe: model.probe_as(mode_of(config, model)).unwrap_or(global.probe),
+        probe: model.probe_as(mode_of(model)).unwrap_or(global.probe),
         budget: model.budget,
         origins: model.origins.clone(),
         ..global.clone()
@@ -116,6 +117,7 @@ fn deployment(config: &Config, model: &Model, global: &Draft) -> Vec<ExplainRow>
             row.origin = Origin::Derived("a costly mode");
         }
     }
+    rows.extend(known(&scope, model));
     for (key, origin) in model.origins.iter().filter(|(key, _)| key.starts_with("health_check_")) {
         if let Some(value) = model.info.shown.get(*key) {
             rows.push(ExplainRow {
@@ -142,15 +144,44 @@ fn deployment(config: &Config, model: &Model, global: &Draft) -> Vec<ExplainRow>
 }
 
 /// What a deployment serves, as far as the file alone says it.
-fn mode_of(config: &Config, model: &Model) -> Mode {
-    let known = |name: &str| config.environment.get(name).map(|value| value.expose_secret().to_owned());
-    // What the process environment would add is no part of the file; the mode seldom depends on it.
-    let named =
-        || model.info.mode.as_deref().and_then(Mode::from_name).or_else(|| mode_of_name(&model.params.model));
-    match haleway_providers::resolve(&model.source(&known, &|_| None)) {
-        Ok(target) => target.mode,
-        Err(_) => named().unwrap_or(Mode::Chat),
+fn mode_of(model: &Model) -> Mode {
+    haleway_providers::mode_of(&model.source(&|_| None, &|_| None)).map_or(Mode::Chat, |(mode, _)| mode)
+}
+
+/// What the deployment serves, its limit and its prices: by its entry, else by the catalogue.
+fn known(scope: &str, model: &Model) -> Vec<ExplainRow> {
+    let source = model.source(&|_| None, &|_| None);
+    let written = |key: &str| model.origins.get(key).cloned();
+    let row = |key: &str, value: String, origin: Origin| ExplainRow {
+        scope: scope.to_owned(),
+        key: key.to_owned(),
+        value,
+        origin,
+    };
+    let mut rows = Vec::new();
+    if let Ok((mode, from)) = haleway_providers::mode_of(&source) {
+        let origin = match from {
+            ModeOrigin::Catalogue | ModeOrigin::CatalogueUnknown => Origin::Catalogue,
+            ModeOrigin::Default => Origin::Default,
+            ModeOrigin::ModelString | ModeOrigin::Provider | ModeOrigin::Name => {
+                Origin::Derived(from.as_str())
+            }
+            ModeOrigin::Configured | ModeOrigin::ConfiguredUnknown => written("mode").unwrap_or_default(),
+        };
+        rows.push(row("mode", mode.to_string(), origin));
     }
+    let listed = haleway_providers::known_of(&source);
+    let facts = listed.as_ref().map(CatalogueRow::facts).unwrap_or_default();
+    if let Some(limit) = model.info.max_input_tokens.or(facts.max_input_tokens) {
+        let origin = written("max_input_tokens").unwrap_or(Origin::Catalogue);
+        rows.push(row("max_input_tokens", limit.to_string(), origin));
+    }
+    let prices = facts.prices.overridden(&model.prices);
+    rows.extend(prices.known().map(|(kind, price)| {
+        let origin = written(kind.key()).unwrap_or(Origin::Catalogue);
+        row(kind.key(), price.to_string(), origin)
+    }));
+    rows
 }
 
 /// A value of `model_info`; of a mapping the names only, since it may hold secrets.

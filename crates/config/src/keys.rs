@@ -3,6 +3,8 @@
 //!
 //! A key is either read by this version, or accepted without effect and said so with the reason, or unknown.
 
+use haleway_providers::catalogue::PriceKind;
+
 use Support::{Inert, Works};
 
 /// What a key does.
@@ -173,9 +175,8 @@ const PARAMS: &[Group] = &[
         "extra_headers",
         "extra_body",
         "litellm_credential_name",
-        "input_cost_per_token",
-        "output_cost_per_token",
     ]),
+    works(PriceKind::KEYS),
     health(&["cooldown_time"]),
     inert(
         "limits by input, output or day are not enforced in this version",
@@ -190,20 +191,6 @@ const PARAMS: &[Group] = &[
         ],
     ),
     inert("tags are compared as text in this version", &["tag_regex"]),
-    inert(
-        "cost is counted per token in this version",
-        &[
-            "input_cost_per_second",
-            "output_cost_per_second",
-            "input_cost_per_image",
-            "input_cost_per_pixel",
-            "input_cost_per_audio_token",
-            "cache_read_input_token_cost",
-            "cache_creation_input_token_cost",
-            "input_cost_per_token_batches",
-            "output_cost_per_token_batches",
-        ],
-    ),
     inert("there are no budgets in this version", &["max_budget", "budget_duration"]),
     inert(
         "there are no callbacks, caches or mocks in this version",
@@ -339,6 +326,7 @@ pub const CALL_PARAMS: &[&str] = &[
 
 const INFO: &[Group] = &[
     works(&["id", "mode", "base_model", "max_input_tokens", "blocked", "haleway"]),
+    works(PriceKind::KEYS),
     health(&[
         "disable_background_health_check",
         "health_check_timeout",
@@ -364,8 +352,6 @@ const INFO: &[Group] = &[
 pub const SHOWN_INFO: &[&str] = &[
     "max_tokens",
     "max_output_tokens",
-    "input_cost_per_token",
-    "output_cost_per_token",
     "litellm_provider",
     "description",
     "supports_function_calling",

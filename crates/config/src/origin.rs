@@ -21,6 +21,8 @@ pub enum Origin {
     },
     /// An environment variable.
     Env(&'static str),
+    /// The catalogue of models.
+    Catalogue,
     /// It follows from the effective value of another key.
     Derived(&'static str),
 }
@@ -31,6 +33,7 @@ impl fmt::Display for Origin {
             Self::Default => f.write_str("default"),
             Self::Profile(name) => write!(f, "profile {name}"),
             Self::File { file, line } => write!(f, "{}:{line}", file.display()),
+            Self::Catalogue => f.write_str("catalogue"),
             Self::Env(name) => write!(f, "environment {name}"),
             Self::Derived(key) => write!(f, "follows {key}"),
         }

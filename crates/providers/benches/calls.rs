@@ -8,6 +8,7 @@ use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
+use haleway_providers::catalogue::{Catalogue, Prices};
 use haleway_providers::{CallOptions, DeploymentSource, Operation, Reply, Target, is_usage_chunk, resolve};
 use haleway_wire::Envelope;
 use secrecy::SecretString;
@@ -72,6 +73,9 @@ fn target(model: &str) -> Option<Target> {
         api_version: None,
         organization: None,
         mode: None,
+        base_model: None,
+        prices: &Prices::NONE,
+        catalogue: &Catalogue::builtin(),
         extra_headers: &[],
         extra_body: None,
         params: &Map::new(),

@@ -37,6 +37,6 @@ pub use probe::{
 };
 pub use reference::reference;
 pub use registry::Provider;
-pub use resolve::{DeploymentSource, ModelName, ResolveError, resolve, split_model};
+pub use resolve::{DeploymentSource, ModelName, ResolveError, known_of, mode_of, resolve, split_model};
 pub use target::Target;
 pub use wires::chat::events_of;

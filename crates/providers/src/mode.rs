@@ -2,8 +2,8 @@
 //!
 //! A mode is resolved once per deployment, from the first of: the operator's `model_info.mode`, what the model
 //! string itself implies (`azure/responses/…`), what the provider only serves (a rerank-only provider), the
-//! catalogue (here: the few naming habits that leave no doubt), and chat. Where it came from is kept, so that
-//! an explanation can say why a deployment is probed as it is.
+//! catalogue, for models that it does not know the few naming habits that leave no doubt, and chat. Where it came
+//! from is kept, so that an explanation can say why a deployment is probed as it is.
 
 use std::fmt;
 
@@ -132,6 +132,11 @@ pub enum ModeOrigin {
     ModelString,
     /// The provider's prefix or its only operation.
     Provider,
+    /// The catalogue.
+    Catalogue,
+    /// The catalogue says that the model serves something that no mode stands for (`moderation`, `search`); the
+    /// deployment serves as chat and is not probed.
+    CatalogueUnknown,
     /// A naming habit that leaves no doubt, such as `text-embedding-…`.
     Name,
     /// Nothing said otherwise.
@@ -145,6 +150,7 @@ impl ModeOrigin {
             Self::Configured | Self::ConfiguredUnknown => "model_info.mode",
             Self::ModelString => "the model string",
             Self::Provider => "the provider",
+            Self::Catalogue | Self::CatalogueUnknown => "the catalogue",
             Self::Name => "the model's name",
             Self::Default => "the default",
         }

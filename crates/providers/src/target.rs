@@ -13,10 +13,11 @@ use haleway_wire::Payload;
 use http::{HeaderMap, HeaderValue, Method, Uri, header};
 
 use crate::bridge;
+use crate::catalogue::{Catalogue, CatalogueRow, ModelFacts, Prices, ProbeCandidate};
 use crate::credential::CredentialSource;
 use crate::registry::{Provider, Wire};
-use crate::resolve::DropPath;
 use crate::resolve::free::FreeRoute;
+use crate::resolve::{DropPath, Habits};
 use crate::route::{Place, Route};
 use crate::sigv4::Signer;
 use crate::wires::{self, Encode};
@@ -42,8 +43,12 @@ pub struct Target {
     pub mode: Mode,
     /// Where the mode came from.
     pub mode_origin: ModeOrigin,
-    /// `model_info.mode` as written, when it names no mode.
+    /// `model_info.mode` as written, or the catalogue's word, when it names no mode.
     pub unknown_mode: Option<String>,
+    /// What the catalogue says about the model, if it knows it.
+    pub known: Option<CatalogueRow>,
+    /// What its units cost: the catalogue's prices where the deployment states none itself.
+    pub prices: Prices,
     /// The deployment serves every model that a pattern matches.
     pub wildcard: bool,
     /// The AWS region or the Google location that calls go to.
@@ -59,6 +64,12 @@ pub struct Target {
     /// The call that costs nothing, where there is one.
     pub(crate) free: Option<FreeRoute>,
     pub(crate) defaults: Defaults,
+    /// What is known about other models that a call may name.
+    pub(crate) catalogue: Catalogue,
+    /// The prices that the deployment states itself.
+    pub(crate) own_prices: Prices,
+    /// Models that may stand for a wildcard in its probe, the cheapest first.
+    pub(crate) probe_candidates: Vec<ProbeCandidate>,
 }
 
 /// What a deployment adds to and takes from every body.
@@ -78,8 +89,8 @@ pub(crate) struct Defaults {
     pub(crate) drop_params: bool,
     /// The deployment streams by default; probes do then, too.
     pub(crate) stream: bool,
-    /// The model takes `max_completion_tokens` and no sampling parameters.
-    pub(crate) reasons: bool,
+    /// How the model wants to be called.
+    pub(crate) habits: Habits,
 }
 
 impl Target {
@@ -116,6 +127,18 @@ impl Target {
     pub(crate) fn model_of(&self, captured: Option<&str>) -> Option<String> {
         let captured = captured.filter(|_| self.wildcard)?;
         Some(self.wire_model.replacen('*', captured, 1))
+    }
+
+    /// What the units of a call cost that names `model` (an id on the wire) instead of the deployment's own.
+    pub fn prices_of(&self, model: Option<&str>) -> Prices {
+        let Some(model) = model else { return self.prices };
+        let listed = self.facts_of(model).map_or(Prices::NONE, |facts| facts.prices);
+        listed.overridden(&self.own_prices)
+    }
+
+    /// What is known about a model of the same provider.
+    pub(crate) fn facts_of(&self, model: &str) -> Option<ModelFacts<'_>> {
+        self.catalogue.find(&self.provider_name, model)
     }
 
     /// The one road to the provider, for traffic and probes.

@@ -9,8 +9,9 @@ use arc_swap::ArcSwap;
 use haleway_config::{Config, Model, Source};
 use haleway_fleet::FleetHandle;
 use haleway_health::{AllOut, GroupSpec, Hub, PanicMode, ProbeDepth, Slot, Spec};
-use haleway_providers::catalogue::{Catalogue, PriceKind, Prices, Usd};
+use haleway_providers::catalogue::Usd;
 use haleway_providers::{CannotProbe, ProbeMemory, ResolveError, Target, resolve};
+use haleway_routing as routing;
 use haleway_routing::{BuildError, RetryShare, StatsTable, Table, TableBuilder};
 use haleway_telemetry::{DeploymentLabels, Metrics};
 use haleway_upstream::{Credentials, Network, Settings, Upstream};
@@ -117,7 +118,6 @@ fn deployments(
 ) -> Result<Vec<Arc<Deployment>>, StartError> {
     let env = |name: &str| config.var(source, name);
     let file = |path: &str| config.file(source, path);
-    let catalogue = Catalogue::builtin();
     (0_u32..)
         .zip(&config.models)
         .map(|(slot, model)| {
@@ -128,7 +128,6 @@ fn deployments(
                 names: Names::new(model, &target),
                 metrics: parts.metrics.deployment(&labels(model, &target)),
                 credential: target.credential_source.as_ref().map(|source| parts.credentials.of(source)),
-                prices: prices(model, &target, &catalogue),
                 model: model.clone(),
                 target,
                 upstream: Upstream::new(parts.network, &Settings::default()),
@@ -137,34 +136,15 @@ fn deployments(
         .collect()
 }
 
-/// What the units of a deployment cost: the catalogue's prices where it states none itself.
-fn prices(model: &Model, target: &Target, catalogue: &Catalogue) -> Prices {
-    let name = target.provider_name.as_str();
-    let base = model.info.base_model.as_deref().and_then(|base| catalogue.find_base(name, base));
-    let facts = base.or_else(|| catalogue.find(name, &target.wire_model));
-    let listed = facts.map_or(Prices::NONE, |facts| facts.prices);
-    let mut own = Prices::NONE;
-    for kind in PriceKind::ALL {
-        let stated = [&model.info.shown, &model.params.rest]
-            .into_iter()
-            .find_map(|section| section.get(kind.key())?.as_f64());
-        own.set(*kind, stated.and_then(|dollars| Usd::from_dollars(dollars).ok()));
-    }
-    for (kind, stated) in [
-        (PriceKind::InputToken, model.params.input_cost_per_token),
-        (PriceKind::OutputToken, model.params.output_cost_per_token),
-    ] {
-        if let Some(usd) = stated.and_then(|dollars| Usd::from_dollars(dollars).ok()) {
-            own.set(kind, own.get(kind).or(Some(usd)));
-        }
-    }
-    listed.overridden(&own)
-}
-
 fn table(config: &Config, deployments: &[Arc<Deployment>]) -> Result<Table, BuildError> {
     let mut builder = TableBuilder::new(config.router.settings.clone());
     for deployment in deployments {
-        builder.deployment(deployment.model.routing(deployment.slot));
+        let own = deployment.model.routing(deployment.slot);
+        builder.deployment(routing::Deployment {
+            max_input_tokens: deployment.max_input_tokens(),
+            price: deployment.target.prices.token_pair().map(Usd::dollars),
+            ..own
+        });
     }
     for alias in &config.router.aliases {
         builder.alias(alias.clone());

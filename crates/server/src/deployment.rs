@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use haleway_config::Model;
 use haleway_health::Slot;
-use haleway_providers::catalogue::{Prices, Usd};
+use haleway_providers::catalogue::Usd;
 use haleway_providers::credential::is_rejected;
 use haleway_providers::{Probe, ProbeMemory, Target};
 use haleway_telemetry::DeploymentMetrics;
@@ -21,8 +21,6 @@ pub struct Deployment {
     pub model: Model,
     /// Where its calls go.
     pub target: Target,
-    /// What its units cost, as far as anybody says.
-    pub prices: Prices,
     /// Its pool of connections.
     pub upstream: Upstream,
     /// Its credential, when it is fetched.
@@ -133,7 +131,13 @@ impl Deployment {
         if probe.is_free() {
             return Some(Usd::ZERO);
         }
-        self.prices.cost(&probe.expect.asks(&probe.call.body.to_bytes()))
+        probe.prices.cost(&probe.expect.asks(&probe.call.body.to_bytes()))
+    }
+
+    /// The most tokens a request to it may have: its own limit, else the catalogue's.
+    pub fn max_input_tokens(&self) -> Option<u64> {
+        let listed = || self.target.known.as_ref()?.facts().max_input_tokens;
+        self.model.info.max_input_tokens.or_else(listed)
     }
 
     /// The deadlines of an attempt that may take what is `left` of the call's time.

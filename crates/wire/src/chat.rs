@@ -104,6 +104,8 @@ pub struct Usage {
     pub reasoning_tokens: u64,
     /// Tokens of the prompt that were read from a cache.
     pub cached_tokens: u64,
+    /// Tokens of the prompt that were written to a cache.
+    pub cache_written_tokens: u64,
 }
 
 /// Looks at the data of one event of a chat or completion stream.
@@ -278,6 +280,8 @@ struct RawUsage {
     total_tokens: u64,
     #[serde(default, deserialize_with = "count")]
     cache_read_input_tokens: u64,
+    #[serde(default, deserialize_with = "count")]
+    cache_creation_input_tokens: u64,
     #[serde(default, alias = "output_tokens_details")]
     completion_tokens_details: Option<Details>,
     #[serde(default, alias = "input_tokens_details")]
@@ -306,6 +310,7 @@ impl From<RawUsage> for Usage {
             total_tokens: total,
             reasoning_tokens: raw.completion_tokens_details.unwrap_or_default().reasoning_tokens,
             cached_tokens: prompt_details.cached_tokens.max(raw.cache_read_input_tokens),
+            cache_written_tokens: raw.cache_creation_input_tokens,
         }
     }
 }
@@ -331,6 +336,7 @@ impl Usage {
                 "reasoning_tokens",
             ),
             cached_tokens: cached.max(number(&["cache_read_input_tokens"])),
+            cache_written_tokens: number(&["cache_creation_input_tokens"]),
         })
     }
 }

@@ -10,6 +10,7 @@ macro_rules! codes {
 
 codes! {
     FILE = "file-unreadable": "The file, or one it includes, cannot be read or is not UTF-8.";
+    BAD_CATALOGUE = "bad-catalogue": "A model catalogue that cannot be read: neither a table nor a price map, or a value that is none.";
     YAML_SYNTAX = "yaml-syntax": "It is not YAML as PyYAML reads it.";
     YAML_DOCUMENTS = "yaml-documents": "More than one YAML document in a file.";
     YAML_BUDGET = "yaml-budget": "Aliases that grow the file beyond reason.";

@@ -15,7 +15,8 @@ use crate::typed::ProfileChoice;
 use crate::yaml::Map;
 
 /// Keys of the section.
-const KEYS: [&str; 8] = ["profile", "health", "groups", "admin_listen", "errors", "fleet", "store", "events"];
+const KEYS: [&str; 9] =
+    ["profile", "health", "groups", "catalogue", "admin_listen", "errors", "fleet", "store", "events"];
 const PROFILES: &[(&str, Profile)] = &[("litellm", Profile::Litellm), ("resilient", Profile::Resilient)];
 
 /// The section as read, health values still as they are written.
@@ -24,6 +25,7 @@ pub(crate) struct Section<'a> {
     pub(crate) profile: Option<(Profile, Field<'a>)>,
     pub(crate) health: Option<&'a Map>,
     pub(crate) groups: Vec<(Field<'a>, &'a Map)>,
+    pub(crate) catalogue: Option<Field<'a>>,
     pub(crate) admin_listen: Option<SocketAddr>,
     pub(crate) all_out_status: Option<u16>,
     /// `fleet`, when the file has it.
@@ -47,6 +49,7 @@ pub(crate) fn read<'a>(top: Reader<'a>) -> Section<'a> {
                 let groups = field.fields();
                 section.groups = groups.into_iter().filter_map(|group| Some((group, group.map()?))).collect();
             }
+            "catalogue" => section.catalogue = Some(field),
             "admin_listen" => section.admin_listen = address(field),
             "errors" => section.all_out_status = errors(field),
             "fleet" => section.fleet = Some(fleet::read(field)),

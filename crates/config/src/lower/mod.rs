@@ -1,6 +1,7 @@
 //! From the tree to a [`Config`]: sections in the order in which they depend on each other, every finding on the
 //! way.
 
+mod catalogue;
 mod credentials;
 pub(crate) mod field;
 mod fleet;
@@ -22,13 +23,14 @@ use std::time::Duration;
 
 use haleway_health::{ProbePolicy, Profile};
 use haleway_providers::ProbeSettings;
+use haleway_providers::catalogue::Catalogue;
 use secrecy::SecretString;
 
 use crate::check;
 use crate::diag::{Finding, Report, Severity, codes};
 use crate::env::{self, Environment};
 use crate::keys::Section;
-use crate::typed::{Config, Fleet, Haleway, Model, ModelInfo, Redis};
+use crate::typed::{Config, Fleet, Haleway, Model, ModelInfo, ProfileChoice, Redis};
 use crate::yaml::{Map, Node};
 use crate::{Origin, Source};
 use field::Field;
@@ -58,6 +60,15 @@ impl<'a> Sections<'a> {
         let litellm = section(Section::Litellm);
         let general = section(Section::General);
         Self { top, router, litellm, general, report }
+    }
+
+    fn drop_params(&self) -> bool {
+        self.litellm.and_then(|reader| reader.get("drop_params")).is_some_and(|field| field.truth())
+    }
+
+    fn machine_tokens(&self) -> bool {
+        let field = self.litellm.and_then(|reader| reader.get("enable_azure_ad_token_refresh"));
+        field.is_some_and(|field| field.truth())
     }
 
     fn shared(&self) -> Option<Field<'a>> {
@@ -139,6 +150,7 @@ pub(crate) fn lower(
     let parts: Vec<Parts<'_>> = list.iter().filter_map(|node| model::open(node, report)).collect();
 
     let own = haleway::read(sections.top);
+    let catalogue = catalogue::read(own.catalogue, source, report);
     let litellm_key = sections.health_key(&parts);
     let profile = haleway::profile(&own, litellm_key.as_ref());
     let mut global = Draft::preset(profile.profile);
@@ -152,38 +164,33 @@ pub(crate) fn lower(
     let redis = fleet.redis.is_some();
     let background = background(&health, &own);
     let chooser = own.profile.map(|(_, field)| field).or(litellm_key.map(|(_, field)| field));
-    note_switches(chooser, &health, sections.shared(), &mut global);
+    let switches = [
+        ("background_health_checks", health.background),
+        ("catalogue", own.catalogue),
+        ("profile", chooser),
+        ("shared", sections.shared()),
+    ];
+    note_switches(switches, &mut global);
     let (router, names) = router::lower(sections.router, sections.litellm, &env);
 
-    let mut groups = BTreeMap::new();
-    for (field, map) in &own.groups {
-        let mut draft = global.clone();
-        haleway::apply(map, Reach::Group, &mut draft, report);
-        groups.insert(field.name, draft);
-    }
+    let groups = groups(&own, &global, report);
     let defaults = Defaults {
-        drop_params: sections
-            .litellm
-            .and_then(|reader| reader.get("drop_params"))
-            .is_some_and(|field| field.truth()),
+        drop_params: sections.drop_params(),
         max_parallel: names.max_parallel,
         params: names.default_params.and_then(|field| field.map()),
     };
     let probe = model::probe_environment(&env);
     let named = credentials::Named::read(sections.top, report);
-    let machine_tokens = sections
-        .litellm
-        .and_then(|reader| reader.get("enable_azure_ad_token_refresh"))
-        .is_some_and(|field| field.truth());
     let layers = Layers {
         named: &named,
-        machine_tokens,
+        machine_tokens: sections.machine_tokens(),
         global: &global,
         groups: &groups,
         health: &health,
         background,
         defaults,
         probe: &probe,
+        catalogue: &catalogue,
     };
     let mut ids = identity::Ids::default();
     let models: Vec<Model> = parts.iter().map(|parts| layers.model(parts, &mut ids, report)).collect();
@@ -192,21 +199,7 @@ pub(crate) fn lower(
     global.settle();
     let general = general::lower(sections.general, &env, &health, &global, background, report);
     let litellm = general::litellm(sections.litellm, &env);
-    let haleway = Haleway {
-        profile,
-        admin_listen: own.admin_listen,
-        all_out_status: own.all_out_status,
-        panic: global.panic,
-        group_panic: groups.iter().map(|(name, draft)| (Arc::from(*name), draft.panic)).collect(),
-        limits: global.limits,
-        budget: global.budget,
-        fleet,
-        group_origins: groups.iter().map(|(name, draft)| (Arc::from(*name), draft.origins.clone())).collect(),
-        origins: global.origins.clone(),
-        health: global.params.clone(),
-        probe: global.probe,
-        probe_body: probe,
-    };
+    let haleway = settled(&own, &global, &groups, Chosen { profile, catalogue, fleet, probe_body: probe });
     let config = Config { models, router, general, litellm, haleway, environment };
     let facts = check::Facts {
         config: &config,
@@ -256,14 +249,53 @@ fn background(health: &health::General<'_>, own: &haleway::Section<'_>) -> bool 
     }
 }
 
+/// What was decided before the section `haleway` is whole.
+struct Chosen {
+    profile: ProfileChoice,
+    catalogue: Catalogue,
+    fleet: Fleet,
+    probe_body: ProbeSettings,
+}
+
+/// The section `haleway`, its health settled.
+fn settled(
+    own: &haleway::Section<'_>,
+    global: &Draft,
+    groups: &BTreeMap<&str, Draft>,
+    chosen: Chosen,
+) -> Haleway {
+    let Chosen { profile, catalogue, fleet, probe_body } = chosen;
+    Haleway {
+        profile,
+        catalogue,
+        admin_listen: own.admin_listen,
+        all_out_status: own.all_out_status,
+        panic: global.panic,
+        group_panic: groups.iter().map(|(name, draft)| (Arc::from(*name), draft.panic)).collect(),
+        limits: global.limits,
+        budget: global.budget,
+        fleet,
+        group_origins: groups.iter().map(|(name, draft)| (Arc::from(*name), draft.origins.clone())).collect(),
+        origins: global.origins.clone(),
+        health: global.params.clone(),
+        probe: global.probe,
+        probe_body,
+    }
+}
+
+/// The groups with values of their own.
+fn groups<'a>(own: &haleway::Section<'a>, global: &Draft, report: &Report) -> BTreeMap<&'a str, Draft> {
+    let mut groups = BTreeMap::new();
+    for (field, map) in &own.groups {
+        let mut draft = global.clone();
+        haleway::apply(map, Reach::Group, &mut draft, report);
+        groups.insert(field.name, draft);
+    }
+    groups
+}
+
 /// Where the settings that are no numbers came from.
-fn note_switches(
-    profile: Option<Field<'_>>,
-    health: &health::General<'_>,
-    shared: Option<Field<'_>>,
-    global: &mut Draft,
-) {
-    let fields = [("background_health_checks", health.background), ("profile", profile), ("shared", shared)];
+fn note_switches<const N: usize>(fields: [(&'static str, Option<Field<'_>>); N], global: &mut Draft) {
     for (key, field) in fields {
         if let Some(field) = field {
             global.note(key, field.origin());
@@ -282,6 +314,7 @@ struct Layers<'l> {
     background: bool,
     defaults: Defaults<'l>,
     probe: &'l ProbeSettings,
+    catalogue: &'l Catalogue,
 }
 
 impl Layers<'_> {
@@ -304,6 +337,12 @@ impl Layers<'_> {
             counters.group_listed = listed == Some(true);
         }
         draft.settle();
+        let prices = catalogue::prices(parts.params, parts.info, &mut draft);
+        for key in ["mode", "max_input_tokens"] {
+            if let Some(field) = parts.info.and_then(|info| info.get(key)) {
+                draft.note(key, field.origin());
+            }
+        }
         let skip_reason = self.skip_reason(&draft, &info, listed);
         let given = parts.info.and_then(|info| info.get("id")).and_then(|field| field.text());
         let computed = ids.next(&name, &params);
@@ -314,6 +353,8 @@ impl Layers<'_> {
             place: report.place(parts.node.span),
             params,
             info,
+            prices,
+            catalogue: self.catalogue.clone(),
             health: draft.params,
             probe_timeout: draft.probe.timeout,
             probe: skip_reason.is_none().then_some(draft.probe),

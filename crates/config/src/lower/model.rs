@@ -78,7 +78,6 @@ fn is_blank(node: &Node) -> bool {
 /// `litellm_params`.
 pub(crate) fn params(reader: Reader<'_>, defaults: Defaults<'_>) -> LitellmParams {
     let text = |name| reader.get(name).and_then(|field: Field<'_>| field.text());
-    let price = |name| reader.get(name).and_then(|field: Field<'_>| field.number());
     let span = |name| reader.get(name).and_then(positive);
     let rest = rest(reader, defaults.params);
     LitellmParams {
@@ -105,8 +104,6 @@ pub(crate) fn params(reader: Reader<'_>, defaults: Defaults<'_>) -> LitellmParam
         additional_drop_params: strings(reader, "additional_drop_params"),
         extra_headers: reader.get("extra_headers").map(headers).unwrap_or_default(),
         extra_body: reader.get("extra_body").and_then(|field| field.map()).map(Map::to_json),
-        input_cost_per_token: price("input_cost_per_token"),
-        output_cost_per_token: price("output_cost_per_token"),
         rest,
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use haleway_health::{PanicParams, Params, ProbeParams, Profile};
 use haleway_providers::ProbeSettings;
-use haleway_providers::catalogue::Usd;
+use haleway_providers::catalogue::{Catalogue, Usd};
 
 use super::{Fleet, Origins};
 
@@ -15,6 +15,8 @@ use super::{Fleet, Origins};
 pub struct Haleway {
     /// The preset, and why it was chosen.
     pub profile: ProfileChoice,
+    /// `catalogue`: what is known about models; the built-in figures unless a file was named.
+    pub catalogue: Catalogue,
     /// `admin_listen`: health and admin routes on a listener of their own.
     pub admin_listen: Option<SocketAddr>,
     /// `errors.all_out_status`: HTTP status when no deployment may be used; `None` = the profile's (429 or 503).

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use haleway_health::{Params, ProbeParams, ProbePolicy, Slot};
+use haleway_providers::catalogue::{Catalogue, Prices, Usd};
 use haleway_providers::{DeploymentSource, Mode, ProbeSettings};
 use haleway_routing as routing;
 use secrecy::SecretString;
@@ -43,6 +44,10 @@ pub struct Model {
     pub params: LitellmParams,
     /// `model_info`.
     pub info: ModelInfo,
+    /// The prices that the entry states, in `litellm_params` or `model_info`.
+    pub prices: Prices,
+    /// What is known about models: the same for every entry.
+    pub catalogue: Catalogue,
     /// Numbers of its health machine.
     pub health: Params,
     /// How it is probed in the background; `None` = not at all.
@@ -105,10 +110,6 @@ pub struct LitellmParams {
     pub extra_headers: Vec<(String, String)>,
     /// `extra_body`.
     pub extra_body: Option<Map<String, Value>>,
-    /// `input_cost_per_token`, in US dollars.
-    pub input_cost_per_token: Option<f64>,
-    /// `output_cost_per_token`, in US dollars.
-    pub output_cost_per_token: Option<f64>,
     /// Everything else: defaults of a call and settings of the provider, numbers as written. May hold secrets.
     pub rest: Map<String, Value>,
 }
@@ -163,6 +164,9 @@ impl Model {
             api_version: params.api_version.as_deref(),
             organization: params.organization.as_deref(),
             mode: self.info.mode.as_deref(),
+            base_model: self.base_model(),
+            prices: &self.prices,
+            catalogue: &self.catalogue,
             extra_headers: &params.extra_headers,
             extra_body: params.extra_body.as_ref(),
             params: &params.rest,
@@ -173,7 +177,13 @@ impl Model {
         }
     }
 
-    /// What the router needs.
+    /// `base_model`, of `model_info` or, as LiteLLM reads it too, of `litellm_params`.
+    fn base_model(&self) -> Option<&str> {
+        let own = || self.params.rest.get("base_model").and_then(Value::as_str);
+        self.info.base_model.as_deref().or_else(own)
+    }
+
+    /// What the entry itself says to the router; limits and prices of the catalogue are not in it.
     pub fn routing(&self, slot: Slot) -> routing::Deployment {
         let params = &self.params;
         routing::Deployment {
@@ -185,10 +195,7 @@ impl Model {
             order: params.order,
             tags: params.tags.clone(),
             max_input_tokens: self.info.max_input_tokens,
-            price: match (params.input_cost_per_token, params.output_cost_per_token) {
-                (None, None) => None,
-                (input, output) => Some(input.unwrap_or(0.0) + output.unwrap_or(0.0)),
-            },
+            price: self.prices.token_pair().map(Usd::dollars),
             // A service that is only watched serves no model.
             blocked: self.info.blocked || self.info.mode.as_deref() == Some(Mode::Http.as_str()),
             ..routing::Deployment::new(slot, &self.id, &self.name)

@@ -1,5 +1,6 @@
 //! Whole files through `load`, as the binary does it.
 
+mod catalogue;
 mod docs;
 mod explain;
 mod files;

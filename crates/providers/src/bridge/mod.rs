@@ -150,7 +150,7 @@ impl<'a> Asked<'a> {
         let own_wire = matches!(target.wire(Operation::Chat), None | Some(Wire::OpenAi | Wire::Azure));
         let effort = match () {
             () if marks && target.wire_model.contains("claude") => Effort::AsWritten,
-            () if marks || (openai && !target.defaults.reasons) => Effort::Unsaid,
+            () if marks || (openai && !target.defaults.habits.reasons) => Effort::Unsaid,
             () => Effort::Word,
         };
         Dialect { marks, thoughts: !own_wire, effort, top_k: !openai }

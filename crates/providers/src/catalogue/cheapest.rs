@@ -10,7 +10,7 @@ use crate::registry::provider_of_prefix;
 
 /// A model that may stand for a wildcard.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Stand {
+pub struct ProbeCandidate {
     /// The model's id, without the provider's prefix.
     pub model: String,
     /// The first day on which the provider does not promise to serve it.
@@ -38,7 +38,7 @@ const NO_CONVERSATION: [&str; 14] = [
 impl Catalogue {
     /// The chat models of `provider` that `pattern` (on the id, with `*`) serves, the cheapest first, then by name.
     /// None for providers whose names are the operator's own (Azure).
-    pub fn stands(&self, provider: &str, pattern: &str) -> Vec<Stand> {
+    pub fn probe_candidates(&self, provider: &str, pattern: &str) -> Vec<ProbeCandidate> {
         if provider.starts_with("azure") {
             return Vec::new();
         }
@@ -52,7 +52,7 @@ impl Catalogue {
             })
             .collect();
         found.sort_unstable();
-        found.into_iter().map(|(_, model, deprecated_on)| Stand { model, deprecated_on }).collect()
+        found.into_iter().map(|(_, model, deprecated_on)| ProbeCandidate { model, deprecated_on }).collect()
     }
 }
 

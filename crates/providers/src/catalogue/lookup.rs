@@ -4,8 +4,8 @@
 //! stands, without what a provider's own naming adds (Bedrock's routes and regions, the version of a Vertex model, the
 //! owner of a fine-tuned one, a date). A row of another provider is never taken.
 
-use super::Catalogue;
 use super::facts::ModelFacts;
+use super::{Catalogue, CatalogueRow};
 use crate::registry::provider_of_prefix;
 
 impl Catalogue {
@@ -15,15 +15,25 @@ impl Catalogue {
         self.row(provider, model).and_then(|row| self.packed.facts(row))
     }
 
+    /// The row that speaks about a deployment: of its `base_model` when it states one that is known, else of its model.
+    pub fn row_of(&self, provider: &str, model: &str, base_model: Option<&str>) -> Option<CatalogueRow> {
+        let base = base_model.and_then(|base_model| self.base_row(provider, base_model));
+        let row = base.or_else(|| self.row(provider, model))?;
+        Some(CatalogueRow { catalogue: self.clone(), row })
+    }
+
     /// [`Catalogue::find`] for `model_info.base_model`, which may name another provider's model by its prefix.
     pub fn find_base(&self, provider: &str, base_model: &str) -> Option<ModelFacts<'_>> {
+        self.base_row(provider, base_model).and_then(|row| self.packed.facts(row))
+    }
+
+    fn base_row(&self, provider: &str, base_model: &str) -> Option<usize> {
         let other = || {
             let (prefix, _) = base_model.split_once('/')?;
             provider_of_prefix(prefix)?;
-            self.find(prefix, base_model)
+            self.row(prefix, base_model)
         };
-        let owned = || self.packed.facts(self.packed.search(&[base_model])?);
-        self.find(provider, base_model).or_else(other).or_else(owned)
+        self.row(provider, base_model).or_else(other).or_else(|| self.packed.search(&[base_model]))
     }
 
     /// [`Catalogue::find`] for an image model whose price depends on the image: `quality` such as `low`, `size` such as

@@ -18,7 +18,7 @@ mod tests;
 mod tsv;
 mod usage;
 
-pub use cheapest::Stand;
+pub use cheapest::ProbeCandidate;
 pub use facts::ModelFacts;
 pub use money::{NotMoney, Usd};
 pub use prices::{PriceKind, Prices};
@@ -37,6 +37,20 @@ static BUILTIN: &[u8] = include_bytes!("builtin.bin");
 #[derive(Clone)]
 pub struct Catalogue {
     packed: Packed,
+}
+
+/// A row of a catalogue, kept.
+#[derive(Clone, Debug)]
+pub struct CatalogueRow {
+    catalogue: Catalogue,
+    row: usize,
+}
+
+impl CatalogueRow {
+    /// What the row says.
+    pub fn facts(&self) -> ModelFacts<'_> {
+        self.catalogue.packed.facts(self.row).unwrap_or_default()
+    }
 }
 
 /// A file that is no catalogue.

@@ -506,9 +506,10 @@ mod wildcard {
     const TODAY: Date = date(2026, 11, 30);
 
     fn first(provider: &str, pattern: &str) -> String {
-        let stands = Catalogue::builtin().stands(provider, pattern);
-        let current = stands.into_iter().find(|stand| stand.deprecated_on.is_none_or(|day| day > TODAY));
-        current.map(|stand| stand.model).unwrap_or_default()
+        let candidates = Catalogue::builtin().probe_candidates(provider, pattern);
+        let current =
+            candidates.into_iter().find(|candidate| candidate.deprecated_on.is_none_or(|day| day > TODAY));
+        current.map(|candidate| candidate.model).unwrap_or_default()
     }
 
     #[test]
@@ -534,10 +535,10 @@ mod wildcard {
         for (provider, pattern) in
             [("openai", "gpt-*"), ("bedrock", "*claude*"), ("fireworks_ai", "*"), ("together_ai", "*")]
         {
-            let stands = Catalogue::builtin().stands(provider, pattern);
-            assert!(!stands.is_empty(), "{provider}");
-            for stand in stands {
-                let name = &stand.model;
+            let candidates = Catalogue::builtin().probe_candidates(provider, pattern);
+            assert!(!candidates.is_empty(), "{provider}");
+            for candidate in candidates {
+                let name = &candidate.model;
                 assert!(
                     !name.starts_with("ft:") && !name.contains("-base") && !name.starts_with("fireworks-ai-"),
                     "{name}"

@@ -5,6 +5,7 @@ use serde_json::Value;
 
 use super::verdict::Verdict;
 use super::{CannotProbe, Expectation, Probe, ProbeSettings};
+use crate::catalogue::Prices;
 use crate::target::Target;
 use crate::{Call, Mode, Reply};
 
@@ -26,6 +27,7 @@ pub(super) fn probe(target: &Target, _settings: &ProbeSettings) -> Result<Probe,
         dimensions: None,
         documents: 0,
         http: None,
+        candidate: None,
     };
     let call = Call {
         method: http::Method::GET,
@@ -36,7 +38,8 @@ pub(super) fn probe(target: &Target, _settings: &ProbeSettings) -> Result<Probe,
         strip_usage: false,
         signer: target.signer.clone(),
     };
-    Ok(Probe { call, expect, deadline: std::time::Duration::from_secs(5) })
+    // A list costs nothing.
+    Ok(Probe { call, expect, deadline: std::time::Duration::from_secs(5), prices: Prices::NONE })
 }
 
 /// Google's list has a name of its own, and is left out when it is empty.

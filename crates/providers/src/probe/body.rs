@@ -5,9 +5,14 @@ use std::time::Duration;
 
 use haleway_wire::{Envelope, Form};
 use http::HeaderValue;
+use jiff::Timestamp;
+use jiff::civil::Date;
+use jiff::tz::TimeZone;
 use serde_json::{Map, Value, json};
 
 use super::{CannotProbe, Expectation, Probe, ProbeMemory, ProbeSettings, clip, picture};
+use crate::catalogue::ProbeCandidate;
+use crate::resolve::Habits;
 use crate::resolve::model::id_for;
 use crate::target::{Purpose, Target};
 use crate::{CallOptions, ClientBody, Mode, ModeOrigin, Operation};
@@ -31,13 +36,8 @@ impl Target {
         memory: &ProbeMemory,
         salt: u64,
     ) -> Result<Probe, CannotProbe> {
-        if let (ModeOrigin::ConfiguredUnknown, Some(written)) = (self.mode_origin, &self.unknown_mode) {
-            return Err(CannotProbe {
-                code: "mode_unknown",
-                message: format!(
-                    "model_info.mode {written:?} is no mode, so the deployment is not probed: correct model_info.mode"
-                ),
-            });
+        if let Some(word) = &self.unknown_mode {
+            return Err(self.no_mode(word));
         }
         if mode == Mode::Batch {
             return super::batch::probe(self, settings);
@@ -46,7 +46,7 @@ impl Target {
             return super::http::probe(self, &settings.http.clone().unwrap_or_default());
         }
         if mode == Mode::VideoGeneration {
-            return super::video::probe(self, self.probe_model(settings)?.as_deref());
+            return super::video::probe(self, self.probe_model(settings, memory)?.0.as_deref());
         }
         if mode == Mode::Realtime {
             return super::realtime::probe(self, settings);
@@ -61,8 +61,13 @@ impl Target {
                 ),
             });
         }
-        let model = self.probe_model(settings)?;
+        let (model, candidate) = self.probe_model(settings, memory)?;
+        let habits = match &model {
+            Some(model) => Habits::of(self.provider, model, self.facts_of(model).as_ref()),
+            None => self.defaults.habits,
+        };
         let draft = Draft {
+            habits,
             target: self,
             mode,
             settings,
@@ -72,7 +77,7 @@ impl Target {
         };
         let body = draft.body();
         let stream = body.get("stream").and_then(Value::as_bool).unwrap_or(false);
-        let expect = draft.expectation(&body, stream);
+        let expect = Expectation { candidate, ..draft.expectation(&body, stream) };
         let form = draft.form(operation, &body);
         let text = Value::Object(body).to_string();
         let invalid = |message: String| CannotProbe { code: "invalid_settings", message };
@@ -89,23 +94,63 @@ impl Target {
             )
             .map_err(|refusal| invalid(format!("health_check_params cannot be sent: {}", refusal.message)))?;
         call.headers.insert(http::header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
-        Ok(Probe { call, expect, deadline: draft.deadline() })
+        Ok(Probe { call, expect, deadline: draft.deadline(), prices: self.prices_of(model.as_deref()) })
     }
 
-    /// The wire model of the probe, when it is not the deployment's own.
-    fn probe_model(&self, settings: &ProbeSettings) -> Result<Option<String>, CannotProbe> {
-        match settings.model.as_deref().map(str::trim).filter(|model| !model.is_empty()) {
-            Some(model) => Ok(Some(id_for(self.provider, &self.provider_name, model))),
-            None if self.wildcard => Err(CannotProbe {
+    fn no_mode(&self, word: &str) -> CannotProbe {
+        if self.mode_origin == ModeOrigin::CatalogueUnknown {
+            return CannotProbe {
+                code: "mode_without_probe",
+                message: format!(
+                    "the catalogue says that {:?} is for {word}, for which there is no probe: set model_info.mode to \
+                     have it probed as something else",
+                    self.full_model
+                ),
+            };
+        }
+        CannotProbe {
+            code: "mode_unknown",
+            message: format!(
+                "model_info.mode {word:?} is no mode, so the deployment is not probed: correct model_info.mode"
+            ),
+        }
+    }
+
+    /// The wire model of the probe, when it is not the deployment's own, and the catalogue's name that it came from.
+    fn probe_model(
+        &self,
+        settings: &ProbeSettings,
+        memory: &ProbeMemory,
+    ) -> Result<(Option<String>, Option<String>), CannotProbe> {
+        let wire = |model: &str| Some(id_for(self.provider, &self.provider_name, model));
+        if let Some(model) = settings.model.as_deref().map(str::trim).filter(|model| !model.is_empty()) {
+            return Ok((wire(model), None));
+        }
+        if !self.wildcard {
+            return Ok((None, None));
+        }
+        let today = settings.now_ms.and_then(day_of);
+        let current = |candidate: &&ProbeCandidate| {
+            let retired = candidate.deprecated_on.zip(today).is_some_and(|(day, today)| day <= today);
+            !retired && !memory.absent.contains(&candidate.model)
+        };
+        match self.probe_candidates.iter().find(current) {
+            Some(candidate) => Ok((wire(&candidate.model), Some(candidate.model.clone()))),
+            None => Err(CannotProbe {
                 code: "no_probe_model",
                 message: format!(
                     "{:?} serves many models: name the one to probe in model_info.health_check_model",
                     self.full_model
                 ),
             }),
-            None => Ok(None),
         }
     }
+}
+
+/// The day of a time in milliseconds, in UTC.
+fn day_of(now_ms: u64) -> Option<Date> {
+    let now = Timestamp::from_millisecond(i64::try_from(now_ms).ok()?).ok()?;
+    Some(TimeZone::UTC.to_datetime(now).date())
 }
 
 /// The operation that proves a mode.
@@ -134,6 +179,8 @@ pub(super) fn operation(mode: Mode) -> Result<Operation, CannotProbe> {
 }
 
 struct Draft<'a> {
+    /// How the model that is asked wants to be called.
+    habits: Habits,
     target: &'a Target,
     mode: Mode,
     settings: &'a ProbeSettings,
@@ -211,16 +258,16 @@ impl Draft<'_> {
         let content = format!("Reply with the digit 2. (ref {:04x})", self.salt & 0xffff);
         let mut body = object(json!({ "messages": [{ "role": "user", "content": content }] }));
         let cap =
-            if self.mode == Mode::Chat && (self.target.defaults.reasons || self.memory.completion_tokens) {
+            if self.mode == Mode::Chat && (self.habits.completion_tokens || self.memory.completion_tokens) {
                 "max_completion_tokens"
             } else {
                 "max_tokens"
             };
         self.put_cap(&mut body, cap);
         if self.mode == Mode::Chat
-            && let Some(effort) = &self.settings.reasoning_effort
+            && let Some(effort) = self.effort()
         {
-            body.insert("reasoning_effort".to_owned(), effort.as_str().into());
+            body.insert("reasoning_effort".to_owned(), effort.into());
         }
         self.put_stream(&mut body);
         body
@@ -231,10 +278,16 @@ impl Draft<'_> {
         let mut body = object(json!({ "input": input }));
         self.put_cap(&mut body, "max_output_tokens");
         body.insert("store".to_owned(), false.into());
-        if let Some(effort) = &self.settings.reasoning_effort {
+        if let Some(effort) = self.effort() {
             body.insert("reasoning".to_owned(), json!({ "effort": effort }));
         }
         body
+    }
+
+    /// The operator's reasoning effort, else the lowest that the model is known to take: a probe has nothing to
+    /// reason about.
+    fn effort(&self) -> Option<&str> {
+        self.settings.reasoning_effort.as_deref().or(self.habits.least_effort)
     }
 
     fn embedding(&self) -> Map<String, Value> {
@@ -271,7 +324,7 @@ impl Draft<'_> {
     /// The operator's cap by LiteLLM's precedence, raised to what this deployment was seen to need.
     fn cap(&self) -> u64 {
         let settings = self.settings;
-        let reasons = self.target.defaults.reasons || self.memory.reasons;
+        let reasons = self.habits.reasons || self.memory.reasons;
         let by_kind = if reasons { settings.max_tokens_reasoning } else { settings.max_tokens_non_reasoning };
         let by_env = if reasons {
             settings.env_max_tokens_reasoning.or(settings.env_max_tokens)
@@ -302,12 +355,13 @@ impl Draft<'_> {
             dimensions: dimensions.filter(|_| self.mode == Mode::Embedding),
             documents: body.get("documents").and_then(Value::as_array).map_or(0, Vec::len),
             http: None,
+            candidate: None,
         }
     }
 
     /// How long the mode may take when the operator says nothing.
     fn deadline(&self) -> Duration {
-        let slow = self.target.defaults.reasons
+        let slow = self.habits.reasons
             || self.memory.reasons
             || self.target.provider.key == crate::registry::KeyNeed::Optional;
         Duration::from_secs(match self.mode {

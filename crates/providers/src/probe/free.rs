@@ -10,6 +10,7 @@ use haleway_health::{Class, Effect, Proof};
 use serde_json::Value;
 
 use super::{CannotProbe, Expectation, Finding, Judgement, Probe, ProbeAnswer, fault};
+use crate::catalogue::Prices;
 use crate::registry::{KeyNeed, Proves};
 use crate::resolve::free::FreeRoute;
 use crate::target::Target;
@@ -52,8 +53,9 @@ impl Target {
             dimensions: None,
             documents: 0,
             http: None,
+            candidate: None,
         };
-        Ok(Probe { call, expect, deadline: DEADLINE })
+        Ok(Probe { call, expect, deadline: DEADLINE, prices: Prices::NONE })
     }
 }
 

@@ -6,6 +6,7 @@ use http::{HeaderValue, Method, Uri, header};
 
 use super::{CannotProbe, Expectation, Finding, Judgement, Probe, ProbeAnswer, fault};
 use crate::Mode;
+use crate::catalogue::Prices;
 use crate::target::Target;
 use haleway_health::Class;
 
@@ -36,6 +37,7 @@ pub(super) fn probe(target: &Target, check: &HttpCheck) -> Result<Probe, CannotP
     let mut call = target.bare(check.method.clone(), uri);
     call.headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
     let expect = Expectation {
+        candidate: None,
         mode: Mode::Http,
         free: false,
         stream: false,
@@ -45,7 +47,7 @@ pub(super) fn probe(target: &Target, check: &HttpCheck) -> Result<Probe, CannotP
         documents: 0,
         http: Some(check.clone()),
     };
-    Ok(Probe { call, expect, deadline: Duration::from_secs(5) })
+    Ok(Probe { call, expect, deadline: Duration::from_secs(5), prices: Prices::NONE })
 }
 
 /// The status decides; what an unexpected one means is the classifier's to say.

@@ -139,6 +139,11 @@ fn refused(
             target.mode_origin.as_str()
         );
     }
+    if let Some(candidate) = &expect.candidate
+        && finding.class == Class::ModelNotFound
+    {
+        return absent(candidate, expect, finding, memory);
+    }
     if finding.class == Class::ContentPolicy {
         return Judgement::Healthy { degraded: Some("content_policy") };
     }
@@ -156,6 +161,21 @@ fn refused(
         }
         Effect::Ok | Effect::Hard | Effect::Soft | Effect::Config | Effect::Budget => unhealthy(finding),
     }
+}
+
+/// The catalogue named a model that the provider does not have: another one stands for the wildcard from now on.
+fn absent(
+    candidate: &str,
+    expect: &Expectation,
+    mut finding: Finding,
+    memory: &mut ProbeMemory,
+) -> Judgement {
+    memory.absent.push(candidate.to_owned());
+    if !expect.repaired {
+        return Judgement::Repair("model_absent");
+    }
+    finding.reason = "probe_invalid";
+    Judgement::Unknown(finding)
 }
 
 fn unhealthy(finding: Finding) -> Judgement {

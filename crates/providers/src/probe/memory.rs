@@ -21,6 +21,8 @@ pub struct ProbeMemory {
     pub dropped: Vec<String>,
     /// A voice the provider said it has.
     pub voice: Option<String>,
+    /// Models of the catalogue that the provider does not have, so that another stands for the wildcard.
+    pub absent: Vec<String>,
     /// The `input_type` an embedding model demands.
     pub input_type: Option<String>,
 }

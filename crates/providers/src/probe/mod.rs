@@ -33,6 +33,7 @@ use std::time::Duration;
 
 use haleway_health::{Class, Scope};
 
+use crate::catalogue::Prices;
 use crate::{Call, Mode};
 
 /// A probe, ready to be sent.
@@ -44,6 +45,8 @@ pub struct Probe {
     pub expect: Expectation,
     /// The deadline for the whole probe when the operator sets none.
     pub deadline: Duration,
+    /// What its units cost: those of the model that is asked, which need not be the deployment's own.
+    pub prices: Prices,
 }
 
 impl Probe {
@@ -79,6 +82,8 @@ pub struct Expectation {
     pub documents: usize,
     /// What a service of mode `http` must answer.
     pub http: Option<HttpCheck>,
+    /// The model of the catalogue that stood for a wildcard.
+    pub candidate: Option<String>,
 }
 
 /// No probe can be built. Says nothing about the deployment's health.

@@ -16,6 +16,7 @@ const READY: [&str; 3] = ["session.created", "transcription_session.created", "c
 pub(super) fn probe(target: &Target, settings: &ProbeSettings) -> Result<Probe, CannotProbe> {
     let call = call(target, settings)?;
     let expect = Expectation {
+        candidate: None,
         mode: Mode::Realtime,
         free: false,
         stream: false,
@@ -25,7 +26,7 @@ pub(super) fn probe(target: &Target, settings: &ProbeSettings) -> Result<Probe, 
         documents: 0,
         http: None,
     };
-    Ok(Probe { call, expect, deadline: std::time::Duration::from_secs(5) })
+    Ok(Probe { call, expect, deadline: std::time::Duration::from_secs(5), prices: target.prices })
 }
 
 fn call(target: &Target, settings: &ProbeSettings) -> Result<Call, CannotProbe> {

@@ -28,6 +28,9 @@ pub struct ProbeSettings {
     pub voice: Option<String>,
     /// `haleway.probe.http`: what a service of mode `http` is asked.
     pub http: Option<super::HttpCheck>,
+    /// The wall clock in milliseconds, by which a model that is retired does not stand for a wildcard; `None` = dates
+    /// are not looked at.
+    pub now_ms: Option<u64>,
     /// `DEFAULT_HEALTH_CHECK_PROMPT`: the text of probes that are not chat.
     pub prompt: Option<String>,
 }

@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::verdict::Verdict;
 use super::{CannotProbe, Expectation, Probe};
+use crate::catalogue::Prices;
 use crate::objects::{Action, Errand, Posted};
 use crate::registry;
 use crate::route::encoded;
@@ -23,6 +24,7 @@ pub(super) fn probe(target: &Target, model: Option<&str>) -> Result<Probe, Canno
         ),
     })?;
     let expect = Expectation {
+        candidate: None,
         mode: Mode::VideoGeneration,
         free: false,
         stream: false,
@@ -32,7 +34,7 @@ pub(super) fn probe(target: &Target, model: Option<&str>) -> Result<Probe, Canno
         documents: 0,
         http: None,
     };
-    Ok(Probe { call, expect, deadline: std::time::Duration::from_secs(5) })
+    Ok(Probe { call, expect, deadline: std::time::Duration::from_secs(5), prices: Prices::NONE })
 }
 
 fn list(target: &Target) -> Option<Call> {

@@ -26,6 +26,7 @@ use base::Base;
 use key::Presented;
 use serde_json::Value;
 
+use crate::catalogue::{CatalogueRow, ModelFacts, Prices};
 use crate::mode::mode_of_name;
 use crate::registry::{Auth, Method, Provider, Wire, provider};
 use crate::route::Route;
@@ -57,7 +58,9 @@ pub fn resolve(source: &DeploymentSource<'_>) -> Result<Target, ResolveError> {
     let (mut base, is_default) = base::find(&name, source)?;
     let own_host = base.host == "api.openai.com" || base.host.ends_with(".api.openai.com");
     model::at_base(&mut name, own_host);
-    let (mode, mode_origin) = mode(source, &name);
+    let known = known(source, &name);
+    let facts = known.as_ref().map(CatalogueRow::facts);
+    let Served { mode, origin: mode_origin, unknown: unknown_mode } = served(source, &name, facts.as_ref());
     if mode == Mode::Responses {
         name.mode = Some(Mode::Responses);
     }
@@ -67,22 +70,15 @@ pub fn resolve(source: &DeploymentSource<'_>) -> Result<Target, ResolveError> {
     if !wires::spoken(name.provider.wire) {
         return Err(not_supported(name.provider));
     }
-    if let Some(endpoint) = unspoken(name.provider, mode) {
+    // A model that makes images may be called as chat all the same.
+    let chats = facts.as_ref().is_some_and(|facts| facts.at_endpoint("/v1/chat/completions") == Some(true));
+    if let Some(endpoint) = unspoken(name.provider, mode).filter(|_| !chats) {
         return Err(ResolveError::WireNotSupported { provider: name.provider.id, wire: endpoint });
     }
     let presented = key::find(&name, &base, source)?;
     let signer = aws::signer(&name, &base, &presented)?;
-    let project = match name.provider.auth {
-        Auth::GoogleOauth => google::project(source, &presented)?,
-        Auth::Aws
-        | Auth::Bearer
-        | Auth::Token
-        | Auth::Header(_)
-        | Auth::Azure
-        | Auth::AzureAi
-        | Auth::Anthropic
-        | Auth::IbmIam => None,
-    };
+    let project =
+        if name.provider.auth == Auth::GoogleOauth { google::project(source, &presented)? } else { None };
     let plan = Plan { name: &name, base: &base, is_default, source };
     let face = Face::of(&plan, project.as_deref());
     let headers = headers::build(&plan, presented.key(), face.azure())?;
@@ -90,7 +86,11 @@ pub fn resolve(source: &DeploymentSource<'_>) -> Result<Target, ResolveError> {
     let list_batches = plan.batches(&face);
     let free = plan.free(face.azure(), mode);
     let wildcard = name.id.contains('*');
-    let reasons = name.reasons || reasons_by_name(name.provider, &name.id);
+    let habits = habits(&name, facts.as_ref());
+    let prices = facts.map_or(Prices::NONE, |facts| facts.prices).overridden(source.prices);
+    // What is behind another's base is not in any catalogue.
+    let candidates = || source.catalogue.probe_candidates(&name.prefix, &name.id);
+    let probe_candidates = if wildcard && is_default { candidates() } else { Vec::new() };
     Ok(Target {
         provider: name.provider,
         full_model: full_model(source, &name),
@@ -104,10 +104,14 @@ pub fn resolve(source: &DeploymentSource<'_>) -> Result<Target, ResolveError> {
         signer: signer.map(Arc::new),
         list_batches,
         free,
-        defaults: params::defaults(source, &name, reasons)?,
+        defaults: params::defaults(source, &name, habits)?,
+        prices,
+        known,
+        probe_candidates,
+        catalogue: source.catalogue.clone(),
+        own_prices: *source.prices,
         provider_name: litellm_name(&name),
-        unknown_mode: (mode_origin == ModeOrigin::ConfiguredUnknown)
-            .then(|| source.mode.unwrap_or("").to_owned()),
+        unknown_mode,
         wire_model: name.id,
         region: name.region,
         api_base: base.text,
@@ -384,30 +388,74 @@ fn unspoken(provider: &Provider, mode: Mode) -> Option<&'static str> {
     (called && !wires::spoken(wire)).then(|| wire.as_str())
 }
 
+/// What a deployment serves.
+struct Served {
+    mode: Mode,
+    origin: ModeOrigin,
+    /// The word that is no mode.
+    unknown: Option<String>,
+}
+
+/// The catalogue's row about the deployment's model.
+fn known(source: &DeploymentSource<'_>, name: &ModelName) -> Option<CatalogueRow> {
+    let provider = litellm_name(name);
+    let row = |model: &str, base| source.catalogue.row_of(&provider, model, base);
+    let written = row(source.model.trim(), source.base_model);
+    written.or_else(|| row(&name.id, None))
+}
+
+/// What `source` serves and who says so, without resolving where its calls go: for explanations.
+///
+/// # Errors
+/// When the model string names no known provider.
+pub fn mode_of(source: &DeploymentSource<'_>) -> Result<(Mode, ModeOrigin), ResolveError> {
+    let name = model::split(source.model, source.custom_llm_provider, source.api_base)?;
+    let known = known(source, &name);
+    let facts = known.as_ref().map(CatalogueRow::facts);
+    let served = served(source, &name, facts.as_ref());
+    Ok((served.mode, served.origin))
+}
+
+/// What the catalogue says about the model of `source`, if it knows it.
+pub fn known_of(source: &DeploymentSource<'_>) -> Option<CatalogueRow> {
+    let name = model::split(source.model, source.custom_llm_provider, source.api_base).ok()?;
+    known(source, &name)
+}
+
 /// Mode, from the first source that knows it.
-fn mode(source: &DeploymentSource<'_>, name: &ModelName) -> (Mode, ModeOrigin) {
+fn served(source: &DeploymentSource<'_>, name: &ModelName, facts: Option<&ModelFacts<'_>>) -> Served {
+    let of = |mode, origin| Served { mode, origin, unknown: None };
+    let no_mode = |origin, word: &str| Served { mode: Mode::Chat, origin, unknown: Some(word.to_owned()) };
     if let Some(written) = source.mode.filter(|mode| !mode.is_empty()) {
         return match Mode::from_name(written) {
-            Some(mode) => (mode, ModeOrigin::Configured),
-            None => (Mode::Chat, ModeOrigin::ConfiguredUnknown),
+            Some(mode) => of(mode, ModeOrigin::Configured),
+            None => no_mode(ModeOrigin::ConfiguredUnknown, written),
         };
     }
     if let Some(mode) = name.mode {
-        return (mode, ModeOrigin::ModelString);
+        return of(mode, ModeOrigin::ModelString);
     }
     if let [only] = name.provider.endpoints {
-        return (only.mode, ModeOrigin::Provider);
+        return of(only.mode, ModeOrigin::Provider);
     }
-    let served = |mode: &Mode| name.provider.endpoint(*mode).is_some();
-    if let Some(mode) = mode_of_name(&name.id).filter(served) {
-        return (mode, ModeOrigin::Name);
+    let has_endpoint = |mode: &Mode| name.provider.endpoint(*mode).is_some();
+    match facts.map(|facts| (facts.mode(), facts.kind.as_ref())) {
+        // Generation in another form is served as chat where the provider has no endpoint of its own for it.
+        Some((Some(mode @ (Mode::Completion | Mode::Responses | Mode::AnthropicMessages)), _))
+            if !has_endpoint(&mode) => {}
+        Some((Some(mode), _)) => return of(mode, ModeOrigin::Catalogue),
+        Some((None, kind)) if !kind.is_empty() => return no_mode(ModeOrigin::CatalogueUnknown, kind),
+        Some((None, _)) | None => {}
     }
-    if name.provider.endpoint(Mode::Chat).is_none()
+    if let Some(mode) = mode_of_name(&name.id).filter(has_endpoint) {
+        return of(mode, ModeOrigin::Name);
+    }
+    if !has_endpoint(&Mode::Chat)
         && let Some(first) = name.provider.endpoints.first()
     {
-        return (first.mode, ModeOrigin::Provider);
+        return of(first.mode, ModeOrigin::Provider);
     }
-    (Mode::Chat, ModeOrigin::Default)
+    of(Mode::Chat, ModeOrigin::Default)
 }
 
 /// `huggingface/` with a base is a Text Embeddings Inference server when it embeds or ranks.
@@ -423,13 +471,59 @@ fn at_own_server(name: &mut ModelName, mode: Mode, is_default: bool) -> bool {
     false
 }
 
+/// How a model wants to be called.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Habits {
+    /// It takes `max_completion_tokens`, and no sampling parameters.
+    pub(crate) completion_tokens: bool,
+    /// It may reason before it answers, which takes tokens and time.
+    pub(crate) reasons: bool,
+    /// It refuses sampling parameters, whatever its provider takes.
+    pub(crate) no_sampling: bool,
+    /// The lowest reasoning effort that it is known to take.
+    pub(crate) least_effort: Option<&'static str>,
+}
+
+impl Habits {
+    /// The habits of the model `id`, by what is known of it, else by its name.
+    pub(crate) fn of(provider: &Provider, id: &str, facts: Option<&ModelFacts<'_>>) -> Self {
+        let reasoning = facts.and_then(|facts| facts.reasoning);
+        let openai = matches!(provider.id, "openai" | "azure");
+        let completion_tokens = openai && reasoning.unwrap_or_else(|| reasons_by_name(id));
+        let takes = |flag: fn(&ModelFacts<'_>) -> Option<bool>| facts.and_then(flag) == Some(true);
+        let least_effort = if takes(|facts| facts.effort_none) {
+            Some("none")
+        } else if takes(|facts| facts.effort_minimal) {
+            Some("minimal")
+        } else {
+            None
+        };
+        Self {
+            completion_tokens,
+            reasons: completion_tokens || reasoning == Some(true),
+            no_sampling: facts.and_then(|facts| facts.sampling) == Some(false),
+            // Elsewhere the field has other names and values.
+            least_effort: least_effort.filter(|_| openai),
+        }
+    }
+}
+
+/// The habits of the deployment's own model; its string may say that it reasons.
+fn habits(name: &ModelName, facts: Option<&ModelFacts<'_>>) -> Habits {
+    let habits = Habits::of(name.provider, &name.id, facts);
+    Habits {
+        completion_tokens: habits.completion_tokens || name.reasons,
+        reasons: habits.reasons || name.reasons,
+        ..habits
+    }
+}
+
 /// The names by which OpenAI's reasoning models are known. Elsewhere it is learnt from the provider's answer.
-fn reasons_by_name(provider: &Provider, id: &str) -> bool {
+fn reasons_by_name(id: &str) -> bool {
     let id = id.rsplit('/').next().unwrap_or(id);
-    matches!(provider.id, "openai" | "azure")
-        && (matches!(id, "o1" | "o3" | "o4")
-            || ["o1-", "o3-", "o4-"].iter().any(|prefix| id.starts_with(prefix))
-            || (id.starts_with("gpt-5") && !id.contains("chat")))
+    matches!(id, "o1" | "o3" | "o4")
+        || ["o1-", "o3-", "o4-"].iter().any(|prefix| id.starts_with(prefix))
+        || (id.starts_with("gpt-5") && !id.contains("chat"))
 }
 
 fn litellm_name(name: &ModelName) -> String {

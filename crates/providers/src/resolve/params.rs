@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::{DeploymentSource, DropPath, ModelName, ResolveError};
+use super::{DeploymentSource, DropPath, Habits, ModelName, ResolveError};
 use crate::Operation;
 use crate::target::{Defaults, json_string};
 use crate::wires::watsonx;
@@ -11,7 +11,7 @@ use crate::wires::watsonx;
 pub(super) fn defaults(
     source: &DeploymentSource<'_>,
     name: &ModelName,
-    reasons: bool,
+    habits: Habits,
 ) -> Result<Defaults, ResolveError> {
     let mut params: Vec<(String, Vec<u8>)> =
         members(source.params).filter(|(param, _)| !is_gateway_field(param)).collect();
@@ -31,7 +31,7 @@ pub(super) fn defaults(
         dropped_paths,
         drop_params: source.drop_params,
         stream: source.params.get("stream").and_then(Value::as_bool).unwrap_or(false),
-        reasons,
+        habits,
     })
 }
 
@@ -112,11 +112,19 @@ pub(crate) fn is_gateway_field(name: &str) -> bool {
             | "enable_azure_ad_token_refresh"
             | "default_api_key_tpm_limit"
             | "default_api_key_rpm_limit"
-    ) || ["litellm_", "aws_", "azure_", "vertex_", "watsonx_", "s3_", "health_check_", "input_cost_per_"]
+    ) || ["litellm_", "aws_", "azure_", "vertex_", "watsonx_", "s3_", "health_check_"]
         .iter()
         .any(|prefix| name.starts_with(prefix))
+        || is_price(name)
+}
+
+/// LiteLLM has more words for prices than are known here; none is ever a provider's.
+fn is_price(name: &str) -> bool {
+    name.starts_with("input_cost_per_")
         || name.starts_with("output_cost_per_")
         || name.ends_with("_cost_per_token")
+        || name.ends_with("_token_cost")
+        || name.ends_with("_cost_per_page")
 }
 
 /// Whether a deployment's default has a meaning in bodies of `operation`: a chat cap in an embedding's body would

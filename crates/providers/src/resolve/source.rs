@@ -5,6 +5,8 @@ use std::fmt;
 use secrecy::SecretString;
 use serde_json::{Map, Value};
 
+use crate::catalogue::{Catalogue, Prices};
+
 /// One deployment as configured: the parts of `litellm_params` and `model_info` that decide where a call goes.
 #[derive(Clone)]
 pub struct DeploymentSource<'a> {
@@ -22,6 +24,12 @@ pub struct DeploymentSource<'a> {
     pub organization: Option<&'a str>,
     /// `model_info.mode`.
     pub mode: Option<&'a str>,
+    /// `model_info.base_model`: the catalogue's name for the model, where the deployment's own says nothing.
+    pub base_model: Option<&'a str>,
+    /// The prices that the deployment states itself.
+    pub prices: &'a Prices,
+    /// What is known about models.
+    pub catalogue: &'a Catalogue,
     /// `litellm_params.extra_headers`, in order.
     pub extra_headers: &'a [(String, String)],
     /// `litellm_params.extra_body`: fields that are put into every body.

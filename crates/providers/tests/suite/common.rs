@@ -1,5 +1,6 @@
 //! Deployments for tests, written as a configuration would have them.
 
+use haleway_providers::catalogue::{Catalogue, Prices};
 use haleway_providers::{
     Call, CallOptions, DeploymentSource, Operation, Refusal, ResolveError, Target, resolve,
 };
@@ -35,6 +36,7 @@ pub(crate) fn deployment(
             v.as_object().unwrap().iter().map(|(k, v)| (k.clone(), v.as_str().unwrap().to_owned())).collect()
         })
         .unwrap_or_default();
+    let base_model = text(&mut params, "base_model");
     let extra_body = params.remove("extra_body").map(|v| v.as_object().unwrap().clone());
     let env = |name: &str| env.iter().find(|(key, _)| *key == name).map(|(_, value)| (*value).to_owned());
     resolve(&DeploymentSource {
@@ -45,6 +47,9 @@ pub(crate) fn deployment(
         api_version: version.as_deref(),
         organization: organization.as_deref(),
         mode,
+        base_model: base_model.as_deref(),
+        prices: &Prices::NONE,
+        catalogue: &Catalogue::builtin(),
         extra_headers: &headers,
         extra_body: extra_body.as_ref(),
         params: &params,

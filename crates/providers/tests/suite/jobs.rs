@@ -177,6 +177,12 @@ fn a_video_is_asked_for_in_every_providers_words() {
 type Told = (&'static str, &'static str, Value, &'static str, Value);
 
 fn told() -> Vec<Told> {
+    let mut told = told_by_veo();
+    told.extend(told_by_others());
+    told
+}
+
+fn told_by_veo() -> Vec<Told> {
     let failed = json!({"code": "400", "message": "no"});
     vec![
         (
@@ -198,7 +204,7 @@ fn told() -> Vec<Told> {
             "models/veo-3/operations/q",
             json!({"name": "models/veo-3/operations/q", "done": true, "error": {"code": 400, "message": "no"}}),
             "failed",
-            failed.clone(),
+            failed,
         ),
         (
             "gemini/veo-3",
@@ -214,6 +220,12 @@ fn told() -> Vec<Told> {
             "failed",
             json!({"code": "content_policy_violation", "message": "faces"}),
         ),
+    ]
+}
+
+fn told_by_others() -> Vec<Told> {
+    let failed = json!({"code": "400", "message": "no"});
+    vec![
         (
             "dashscope/wan",
             "t",

@@ -1,5 +1,6 @@
 //! Probes: what is sent, and what an answer teaches.
 
+use haleway_providers::catalogue::{PriceKind, Usd};
 use haleway_providers::{Judgement, Mode, Operation, ProbeAnswer, ProbeMemory, ProbeSettings, Target, judge};
 use http::HeaderMap;
 use serde_json::{Value, json};
@@ -169,6 +170,99 @@ fn a11_a_wildcard_is_probed_with_the_model_that_is_named_or_not_at_all() {
     let cannot = target.probe(Mode::Chat, &ProbeSettings::default(), &ProbeMemory::default(), 1).unwrap_err();
     assert_eq!(cannot.code, "no_probe_model");
     assert!(cannot.message.contains("health_check_model"));
+}
+
+#[test]
+fn a11_at_the_providers_own_host_the_cheapest_current_model_stands_for_a_wildcard() {
+    let target = any("openai/*", None).unwrap();
+    let day = |text: &str| {
+        let noon: jiff::Timestamp = format!("{text}T12:00:00Z").parse().unwrap();
+        ProbeSettings { now_ms: Some(noon.as_millisecond().try_into().unwrap()), ..ProbeSettings::default() }
+    };
+    let probe =
+        |settings: &ProbeSettings| target.probe(Mode::Chat, settings, &ProbeMemory::default(), 1).unwrap();
+    let sent = body(&probe(&day("2026-11-30")).call);
+    assert_eq!(sent["model"], "gpt-5-nano");
+    // As this model wants to be asked, whatever is known of the pattern.
+    assert_eq!((&sent["max_completion_tokens"], &sent["reasoning_effort"]), (&json!(256), &json!("minimal")));
+    assert_ne!(body(&probe(&day("2027-06-01")).call)["model"], "gpt-5-nano", "it is retired by then");
+    assert_eq!(
+        probe(&day("2026-11-30")).prices.get(PriceKind::InputToken),
+        Some(Usd::parse("5e-08").unwrap())
+    );
+    // A name that the operator gives outranks it, and is what the probe costs.
+    let named = ProbeSettings { model: Some("openai/gpt-4o".to_owned()), ..ProbeSettings::default() };
+    assert_eq!(body(&probe(&named).call)["model"], "gpt-4o");
+    assert_eq!(probe(&named).prices.get(PriceKind::InputToken), Some(Usd::parse("2.5e-06").unwrap()));
+}
+
+#[test]
+fn a11_a_model_that_the_provider_does_not_have_makes_room_for_the_next() {
+    let target = any("openai/*", None).unwrap();
+    let mut memory = ProbeMemory::default();
+    let gone = r#"{"error":{"message":"The model does not exist","type":"invalid_request_error","code":"model_not_found"}}"#;
+    let first = probe_body(&target, &ProbeSettings::default(), &memory)["model"].clone();
+    assert_eq!(answered(&target, &mut memory, 404, gone), Judgement::Repair("model_absent"));
+    let second = probe_body(&target, &ProbeSettings::default(), &memory)["model"].clone();
+    assert_ne!(first, second);
+    // The second is gone, too: that says nothing about the deployment, and a third is asked next time.
+    let probe = target.probe(Mode::Chat, &ProbeSettings::default(), &memory, 1).unwrap().repaired();
+    let headers = HeaderMap::new();
+    let answer = ProbeAnswer { status: 404, headers: &headers, body: gone.as_bytes(), now_ms: 0 };
+    assert!(matches!(judge(&target, &probe.expect, &answer, &mut memory), Judgement::Unknown(_)));
+    assert_eq!(memory.absent, [first.as_str().unwrap(), second.as_str().unwrap()]);
+}
+
+#[test]
+fn b01_a_model_that_reasons_is_asked_to_do_it_least() {
+    for (model, effort) in [
+        ("openai/gpt-5", json!("minimal")),
+        ("openai/gpt-5.1", json!("none")),
+        ("openai/o3-mini", Value::Null),
+        ("openai/gpt-4o", Value::Null),
+        ("groq/openai/gpt-oss-20b", Value::Null),
+    ] {
+        let target = any(model, Some("chat")).unwrap();
+        let sent = probe_body(&target, &ProbeSettings::default(), &ProbeMemory::default());
+        assert_eq!(sent["reasoning_effort"], effort, "{model}");
+    }
+    let target = any("openai/gpt-5", None).unwrap();
+    let asked = ProbeSettings { reasoning_effort: Some("high".to_owned()), ..ProbeSettings::default() };
+    assert_eq!(probe_body(&target, &asked, &ProbeMemory::default())["reasoning_effort"], "high");
+}
+
+#[test]
+fn a_model_that_is_known_to_reason_has_room_for_it() {
+    let settings = ProbeSettings { max_tokens_reasoning: Some(99), ..ProbeSettings::default() };
+    for (model, name, cap) in [
+        ("openai/gpt-6-sol", "max_completion_tokens", 99),
+        ("openai/gpt-4o", "max_tokens", 16),
+        ("deepseek/deepseek-reasoner", "max_tokens", 99),
+        ("xai/grok-4.20", "max_tokens", 99),
+    ] {
+        let sent = probe_body(&any(model, None).unwrap(), &settings, &ProbeMemory::default());
+        assert_eq!(sent[name], cap, "{model}: {sent}");
+    }
+}
+
+#[test]
+fn sampling_that_a_model_is_known_to_refuse_is_dropped_on_demand() {
+    let chat = r#"{"model":"m","messages":[{"role":"user","content":"hi"}],"temperature":0.2,"top_p":0.9}"#;
+    let sent = |drop: bool| {
+        let params = json!({"model": "anthropic/claude-opus-5-5", "api_key": "k", "drop_params": drop});
+        body(&call(&deployment(params, None, &[]).unwrap(), Operation::Chat, chat).unwrap())
+    };
+    assert_eq!(sent(false)["temperature"], 0.2);
+    assert_eq!((sent(true).get("temperature"), sent(true).get("top_p")), (None, None));
+}
+
+#[test]
+fn what_the_catalogue_has_no_probe_for_is_not_probed() {
+    let target = any("openai/omni-moderation-latest", None).unwrap();
+    let cannot =
+        target.probe(target.mode, &ProbeSettings::default(), &ProbeMemory::default(), 1).unwrap_err();
+    assert_eq!(cannot.code, "mode_without_probe");
+    assert!(cannot.message.contains("moderation") && cannot.message.contains("model_info.mode"), "{cannot}");
 }
 
 #[test]

@@ -4,7 +4,7 @@ use haleway_providers::registry::PROVIDERS;
 use haleway_providers::{Mode, ModeOrigin, Operation, ResolveError};
 use serde_json::{Value, json};
 
-use crate::common::{any, deployment, url};
+use crate::common::{any, call, deployment, url};
 
 fn at(params: Value) -> Result<haleway_providers::Target, ResolveError> {
     deployment(params, None, &[])
@@ -473,16 +473,51 @@ fn modes_come_from_the_first_source_that_knows() {
         ("openai/x", Some("made_up"), Mode::Chat, ModeOrigin::ConfiguredUnknown),
         ("azure/responses/stub", None, Mode::Responses, ModeOrigin::ModelString),
         ("text-completion-openai/x", None, Mode::Completion, ModeOrigin::ModelString),
-        ("openai/text-embedding-3-small", None, Mode::Embedding, ModeOrigin::Name),
+        ("openai/text-embedding-3-small", None, Mode::Embedding, ModeOrigin::Catalogue),
+        ("openai/text-embedding-9-tiny", None, Mode::Embedding, ModeOrigin::Name),
         ("hosted_vllm/BAAI/bge-reranker-v2", None, Mode::Rerank, ModeOrigin::Name),
-        ("openai/whisper-1", None, Mode::AudioTranscription, ModeOrigin::Name),
-        ("openai/gpt-image-1", None, Mode::ImageGeneration, ModeOrigin::Name),
-        ("voyage/voyage-3", None, Mode::Embedding, ModeOrigin::Provider),
-        ("openai/gpt-4o", None, Mode::Chat, ModeOrigin::Default),
+        ("openai/whisper-1", None, Mode::AudioTranscription, ModeOrigin::Catalogue),
+        ("openai/gpt-image-1", None, Mode::ImageGeneration, ModeOrigin::Catalogue),
+        ("openai/gpt-5-pro", None, Mode::Responses, ModeOrigin::Catalogue),
+        ("openai/omni-moderation-latest", None, Mode::Chat, ModeOrigin::CatalogueUnknown),
+        ("voyage/voyage-3", None, Mode::Embedding, ModeOrigin::Catalogue),
+        ("voyage/voyage-99", None, Mode::Embedding, ModeOrigin::Provider),
+        ("openai/gpt-4o", None, Mode::Chat, ModeOrigin::Catalogue),
+        ("openai/gpt-unheard-of", None, Mode::Chat, ModeOrigin::Default),
     ] {
         let target = any(model, mode).unwrap();
         assert_eq!((target.mode, target.mode_origin), (expected, origin), "{model}");
     }
+}
+
+#[test]
+fn one_deployments_mode_is_no_siblings() {
+    let mode = |stated| any("openai/gpt-4o", stated).unwrap().mode;
+    assert_eq!((mode(Some("batch")), mode(None)), (Mode::Batch, Mode::Chat));
+    assert_eq!((mode(None), mode(Some("search")), mode(None)), (Mode::Chat, Mode::Chat, Mode::Chat));
+}
+
+#[test]
+fn a_base_model_tells_what_a_deployment_with_a_name_of_its_own_is() {
+    let params = json!({"model": "azure/prod-7", "api_base": "https://r.example", "api_key": "k"});
+    let nameless = deployment(params.clone(), None, &[]).unwrap();
+    assert!(nameless.known.is_none() && nameless.prices.is_empty());
+    let mut params = params;
+    params["base_model"] = json!("azure/gpt-5-nano");
+    let target = deployment(params, None, &[]).unwrap();
+    let facts = target.known.as_ref().unwrap().facts();
+    assert_eq!((facts.name.as_ref(), target.mode_origin), ("azure/gpt-5-nano", ModeOrigin::Catalogue));
+    assert_eq!(target.prices, facts.prices);
+    let body = r#"{"model":"m","messages":[{"role":"user","content":"hi"}],"max_tokens":9}"#;
+    let sent = crate::common::body(&call(&target, Operation::Chat, body).unwrap());
+    assert_eq!(sent["max_completion_tokens"], 9, "it reasons, whatever its name");
+}
+
+#[test]
+fn a_model_that_answers_chat_with_images_loads_where_images_are_not_spoken() {
+    let target = at(json!({"model": "gemini/gemini-2.5-flash-image", "api_key": "k"})).unwrap();
+    assert_eq!((target.mode, target.mode_origin), (Mode::ImageGeneration, ModeOrigin::Catalogue));
+    assert!(target.serves(Operation::Chat));
 }
 
 #[test]

@@ -9,6 +9,7 @@ use bytes::Bytes;
 use haleway_health::Class;
 use haleway_providers::{Action, CallOptions, ClientBody, Errand, Operation, Refusal, Reply, UnsignedCall};
 use haleway_upstream::{Connection, FaultKind, Lease, Phase};
+use haleway_wire::chat::Usage;
 use http::header::CONTENT_TYPE;
 use http::{HeaderMap, StatusCode};
 use tokio::time::Instant;
@@ -74,7 +75,7 @@ impl Ask<'_> {
 #[derive(Debug)]
 pub(crate) enum Ended {
     /// With an answer in one piece. Its success is reported.
-    Answer { status: StatusCode, headers: HeaderMap, body: Bytes },
+    Answer { status: StatusCode, headers: HeaderMap, body: Bytes, usage: Option<Usage> },
     /// With an object's bytes, to be relayed as they come.
     Download { headers: HeaderMap, relay: Box<haleway_upstream::Relay>, attempt: Attempt },
     /// With a stream that has said something.

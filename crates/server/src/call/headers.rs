@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use haleway_providers::catalogue::Usd;
 use haleway_routing::GiveUp;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use http::{HeaderMap, HeaderName, HeaderValue};
@@ -73,6 +74,11 @@ pub(crate) fn refused(headers: &mut HeaderMap, call_id: &HeaderValue) {
     headers.insert(HeaderName::from_static("x-litellm-version"), HeaderValue::from_static(VERSION));
     headers.insert(HeaderName::from_static("x-litellm-response-cost"), HeaderValue::from_static("0"));
     headers.insert(HeaderName::from_static("x-litellm-key-spend"), HeaderValue::from_static("0.0"));
+}
+
+/// What the answer cost, in US dollars.
+pub(crate) fn cost(headers: &mut HeaderMap, cost: Usd) {
+    headers.insert(HeaderName::from_static("x-litellm-response-cost"), header_value(&cost.to_string()));
 }
 
 /// Adds what an error tells of the deployment that was tried last, with the time `limit` it had.

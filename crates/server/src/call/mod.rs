@@ -5,6 +5,7 @@
 //! deployment could still serve the call.
 
 pub(crate) mod attempt;
+mod cost;
 pub mod download;
 pub(crate) mod failure;
 mod form;
@@ -32,6 +33,7 @@ use haleway_providers::{ClientBody, Errand, Operation};
 use haleway_routing::{
     self as routing, CallPlan, Facts, GiveUp, Health as _, Resolution, Step, Strategy, View,
 };
+use haleway_wire::chat::Usage;
 use http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
 use http::{HeaderMap, HeaderValue, Request, Response, StatusCode};
 
@@ -212,9 +214,11 @@ impl Session<'_> {
                 return Err(ApiError::internal("the chosen deployment is no longer there"));
             };
             let failed = match self.attempt(deployment, generation, trial, &plan).await {
-                Ended::Answer { status, headers, body } => {
+                Ended::Answer { status, headers, body, usage } => {
                     suspicion.acquit();
-                    return Ok(self.answer(deployment, &plan, &trail, status, &headers, body));
+                    let mut response = self.answer(deployment, &plan, &trail, status, &headers, body);
+                    self.state_cost(response.headers_mut(), deployment, &plan, usage);
+                    return Ok(response);
                 }
                 Ended::Download { headers, relay, attempt } => {
                     suspicion.acquit();
@@ -451,6 +455,22 @@ impl Session<'_> {
             total,
         };
         headers::served(&facts, upstream)
+    }
+
+    /// Adds what a whole answer cost, when its usage and its prices are known.
+    fn state_cost(
+        &self,
+        headers: &mut HeaderMap,
+        deployment: &Deployment,
+        plan: &CallPlan<'_>,
+        usage: Option<Usage>,
+    ) {
+        let Some(usage) = usage else { return };
+        let usage = cost::usage(&usage, self.operation);
+        let captured = self.captured(deployment, plan);
+        if let Some(cost) = cost::of(&deployment.target, captured.as_deref(), &usage) {
+            headers::cost(headers, cost);
+        }
     }
 
     fn give_up(

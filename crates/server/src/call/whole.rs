@@ -99,7 +99,7 @@ async fn fetched(attempt: Attempt, answer: haleway_upstream::Reply, ask: &Ask<'_
     match answer.read_all(ANSWER_LIMIT).await {
         Ok(body) => {
             attempt.succeed(None);
-            Ended::Answer { status, headers, body }
+            Ended::Answer { status, headers, body, usage: None }
         }
         Err(fault) => failed(attempt, transport(&fault, ask.limits)),
     }
@@ -190,7 +190,7 @@ fn checked(
     } else {
         attempt.succeed(usage);
     }
-    Ended::Answer { status, headers, body }
+    Ended::Answer { status, headers, body, usage }
 }
 
 /// Whether a body with a success status is an error, or an answer that ends like one.

@@ -11,8 +11,8 @@ use haleway_fleet::{Grant, Permit};
 use haleway_health::{Class, Depth, Generation, Outcome, ProbeJob, Proof, Source, Timestamp};
 use haleway_providers::catalogue::{Usage, Usd};
 use haleway_providers::{
-    CannotProbe, Expectation, Judgement, Mode, Probe, ProbeAnswer, ProbeMemory, ProbePrice, UnsignedCall,
-    judge,
+    CannotProbe, Expectation, Judgement, Mode, Probe, ProbeAnswer, ProbeMemory, ProbePrice, ProbeSettings,
+    UnsignedCall, judge,
 };
 use haleway_telemetry::{ProbeRung as Rung, ProbeVerdict};
 use haleway_upstream::{Connection, Deadlines, Fault, FaultKind, Lease, Opened};
@@ -109,7 +109,7 @@ impl<'a> Ready<'a> {
         let real = match climb {
             Climb::Free => None,
             Climb::FreeFirst | Climb::Real => {
-                let probe = build(deployment, &memory).map_err(NotReady::Impossible)?;
+                let probe = build(gateway, deployment, &memory).map_err(NotReady::Impossible)?;
                 let reserved = reserve(gateway, deployment, &caps, &probe).map_err(NotReady::OverBudget)?;
                 Some((probe, reserved))
             }
@@ -139,9 +139,11 @@ impl<'a> Ready<'a> {
     }
 }
 
-fn build(deployment: &Deployment, memory: &ProbeMemory) -> Result<Probe, CannotProbe> {
+fn build(gateway: &Gateway, deployment: &Deployment, memory: &ProbeMemory) -> Result<Probe, CannotProbe> {
     let target = &deployment.target;
-    target.probe(target.mode, &deployment.model.info.probe, memory, fastrand::u64(..))
+    let now_ms = Some(gateway.clock.now().as_millis());
+    let settings = ProbeSettings { now_ms, ..deployment.model.info.probe.clone() };
+    target.probe(target.mode, &settings, memory, fastrand::u64(..))
 }
 
 /// Reserves what `probe` may cost; nothing for a call that costs nothing.
@@ -188,7 +190,8 @@ impl<'a> Sending<'a> {
         let found = self.exchange(probe, reserved, rung, connection).await;
         let Judgement::Repair(lesson) = found.judgement else { return Ok(found) };
         tracing::debug!(deployment = %self.deployment.id(), lesson, "probe repaired");
-        let repaired = build(self.deployment, &self.memory).map_err(Unsent::Impossible)?.repaired();
+        let repaired =
+            build(self.gateway, self.deployment, &self.memory).map_err(Unsent::Impossible)?.repaired();
         let Ok(reserved) = reserve(self.gateway, self.deployment, caps, &repaired) else { return Ok(found) };
         Ok(self.exchange(repaired, reserved, Rung::Repair, Connection::Pooled).await)
     }
@@ -231,7 +234,8 @@ impl<'a> Sending<'a> {
         asks: &Usage,
         connection: Connection,
     ) -> Answered {
-        let Deployment { target, prices, .. } = self.deployment;
+        let Deployment { target, .. } = self.deployment;
+        let prices = &probe.prices.clone();
         let mut left = self.until.saturating_duration_since(Instant::now());
         if expect.free {
             left = left.min(probe.deadline);

@@ -70,7 +70,7 @@ pub(super) async fn planned(gateway: &Arc<Gateway>, job: &ProbeJob) -> ProbeEnd 
     if !may_probe(gateway).await {
         return ProbeEnd::Postponed(gateway.clock.now() + FOREIGN_WAIT);
     }
-    let end = match ready.send(permit, job.timeout).await {
+    let end = match Box::pin(ready.send(permit, job.timeout)).await {
         Ok((found, grant)) => {
             let now = gateway.clock.now();
             let verdict = found.verdict();
@@ -168,7 +168,7 @@ pub async fn probe_now(gateway: &Arc<Gateway>, deployment: &Arc<Deployment>, ask
     let Claim::Granted(permit) = claim(gateway, deployment, ON_DEMAND_GAP, timeout).await else {
         return OnDemand::TooSoon;
     };
-    match ready.send(permit, timeout).await {
+    match Box::pin(ready.send(permit, timeout)).await {
         Ok((found, grant)) => {
             let now = gateway.clock.now();
             let outcome = found.evidence(Source::Probe, generation);

@@ -1,6 +1,7 @@
 //! Which path does what. Model calls take the short way to [`crate::call`]; everything else is an axum router.
 
 mod health;
+mod info;
 mod models;
 mod operate;
 mod pages;
@@ -141,8 +142,9 @@ fn pages_of(gateway: &Arc<Gateway>) -> Router {
         .route("/models/", get(models::list))
         .route("/v1/models/{*id}", get(models::one))
         .route("/models/{*id}", get(models::one))
-        .route("/v1/model/info", get(models::info))
-        .route("/model/info", get(models::info))
+        .route("/v1/model/info", get(info::deployments))
+        .route("/model/info", get(info::deployments))
+        .route("/model_group/info", get(info::groups))
         .route("/metrics", get(pages::metrics))
         .route("/haleway/deployments", get(operate::deployments))
         .route("/haleway/explain", get(operate::explain))

@@ -1,4 +1,4 @@
-//! What may be called: `/v1/models` and `/v1/model/info`, answered from the configuration, never from a provider.
+//! What may be called: `/v1/models`, answered from the configuration, never from a provider.
 
 use axum::Json;
 use axum::extract::{Path, State};
@@ -6,10 +6,9 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use haleway_health::{Slot, Snapshot, Tier};
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value, json};
+use serde_json::json;
 
 use super::{Asked, Detail, PageError, Shared};
-use crate::deployment::Deployment;
 use crate::gateway::{Gateway, Live};
 
 /// LiteLLM's constant.
@@ -76,32 +75,8 @@ fn truth<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Option<bool>, D::E
     }
 }
 
-#[derive(Debug, Deserialize)]
-pub(super) struct InfoQuery {
-    /// Only the deployment with this id.
-    litellm_model_id: Option<String>,
-}
-
-/// `GET /v1/model/info`
-pub(super) async fn info(
-    State(gateway): Shared,
-    Asked(query): Asked<InfoQuery>,
-    headers: HeaderMap,
-) -> Result<Response, PageError> {
-    let live = gateway.live.load();
-    live.keys.admit(&headers)?;
-    let wanted = query.litellm_model_id.as_deref().filter(|id| !id.is_empty());
-    let asked = live.each().filter(|deployment| wanted.is_none_or(|id| *deployment.model.id == *id));
-    let data: Vec<Value> = asked.map(|deployment| describe(deployment)).collect();
-    if let (Some(id), true) = (wanted, data.is_empty()) {
-        let message = format!("Model id = {id} not found");
-        return Ok(Detail(StatusCode::NOT_FOUND, message).into_response());
-    }
-    Ok(Json(json!({"data": data})).into_response())
-}
-
 /// Names a caller may use: groups in order, then aliases that are not hidden.
-fn names(live: &Live) -> Vec<&str> {
+pub(super) fn names(live: &Live) -> Vec<&str> {
     let mut names = live.config.groups();
     names.extend(live.table.aliases().iter().filter(|alias| !alias.hidden).map(|alias| &*alias.name));
     names
@@ -116,45 +91,8 @@ fn model<'a>(live: &'a Live, name: &'a str) -> Model<'a> {
         created: CREATED,
         owned_by: "openai",
         mode: first.and_then(|deployment| deployment.model.info.mode.as_deref()),
-        max_input_tokens: first.and_then(|deployment| deployment.model.info.max_input_tokens),
+        max_input_tokens: first.and_then(|deployment| deployment.max_input_tokens()),
     }
-}
-
-/// A deployment from an allow-list of fields: what is not listed here cannot leak.
-fn describe(deployment: &Deployment) -> Value {
-    let params = &deployment.model.params;
-    let mut shown = Map::new();
-    shown.insert("model".to_owned(), params.model.clone().into());
-    shown.insert("api_base".to_owned(), deployment.target.api_base.clone().into());
-    let mut put = |name: &str, value: Option<Value>| {
-        if let Some(value) = value {
-            shown.insert(name.to_owned(), value);
-        }
-    };
-    put("custom_llm_provider", params.custom_llm_provider.clone().map(Value::from));
-    put("api_version", params.api_version.clone().map(Value::from));
-    put("rpm", params.rpm.map(Value::from));
-    put("tpm", params.tpm.map(Value::from));
-    put("weight", params.weight.map(Value::from));
-    put("order", params.order.map(Value::from));
-    put("timeout", params.timeout.map(|timeout| timeout.as_secs_f64().into()));
-    put("stream_timeout", params.stream_timeout.map(|timeout| timeout.as_secs_f64().into()));
-    let info = &deployment.model.info;
-    json!({
-        "model_name": &*deployment.model.name,
-        "litellm_params": shown,
-        "model_info": {
-            "id": &**deployment.id(),
-            "db_model": false,
-            "mode": deployment.target.mode.as_str(),
-            "base_model": info.base_model,
-            "max_input_tokens": info.max_input_tokens,
-            "input_cost_per_token": params.input_cost_per_token,
-            "output_cost_per_token": params.output_cost_per_token,
-            "blocked": info.blocked,
-            "disable_background_health_check": info.disable_background_health_check,
-        },
-    })
 }
 
 /// Whether a deployment is in rotation, and no doubt about its credential keeps traffic away.

@@ -3,6 +3,8 @@
 #[cfg(test)]
 mod bridges;
 #[cfg(test)]
+mod catalogue;
+#[cfg(test)]
 mod costs;
 #[cfg(test)]
 mod errands;

@@ -44,6 +44,7 @@ fn endings_usage_errors_and_the_end_mark_are_seen() {
         total_tokens: 13,
         reasoning_tokens: 3,
         cached_tokens: 8,
+        cache_written_tokens: 0,
     };
     assert_eq!(facts.usage, Some(usage));
     for error in [r#"{"error":{"message":"x"}}"#, r#"{"error":"x"}"#, r#"{"object":"error","message":"x"}"#] {

@@ -171,7 +171,10 @@ fn write(
     if encode.options.stream {
         map.serialize_entry("stream", &true)?;
     }
-    sampling(&mut map, members, draft.thinking.is_some())?;
+    let drops = encode.options.drop_params || encode.target.defaults.drop_params;
+    if draft.thinking.is_none() && !(drops && encode.target.defaults.habits.no_sampling) {
+        sampling(&mut map, members)?;
+    }
     if let Some(stop) = members.get("stop") {
         entry(&mut map, "stop_sequences", &stops(stop)?)?;
     }
@@ -200,14 +203,11 @@ fn write(
     Ok(out.into_inner())
 }
 
-/// Sampling, within Anthropic's bounds; while the model thinks it takes none.
-fn sampling<M>(map: &mut M, members: &Members<'_>, thinks: bool) -> Result<(), Refusal>
+/// Sampling, within Anthropic's bounds.
+fn sampling<M>(map: &mut M, members: &Members<'_>) -> Result<(), Refusal>
 where
     M: SerializeMap<Error = serde_json::Error>,
 {
-    if thinks {
-        return Ok(());
-    }
     for name in ["temperature", "top_p"] {
         if let Some(value) = members.read::<Number>(name, "a number")? {
             let clamped = match value.as_f64() {

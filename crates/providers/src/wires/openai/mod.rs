@@ -53,7 +53,7 @@ pub(super) fn patch<'a>(encode: &'a Encode<'_>, changes: &mut Vec<Change<'a>>) {
             changes.push(Change::Remove(name));
         }
     }
-    if defaults.reasons
+    if defaults.habits.completion_tokens
         && encode.operation == Operation::Chat
         && let Some(cap) = encode.body.get("max_tokens")
     {
@@ -110,7 +110,10 @@ fn takes_default(encode: &Encode<'_>, name: &str) -> bool {
 }
 
 fn renamed<'a>(encode: &Encode<'_>, name: &'a str) -> &'a str {
-    if name == "max_tokens" && encode.target.defaults.reasons && encode.operation == Operation::Chat {
+    if name == "max_tokens"
+        && encode.target.defaults.habits.completion_tokens
+        && encode.operation == Operation::Chat
+    {
         "max_completion_tokens"
     } else if name == "voice"
         && encode.operation == Operation::Speech
@@ -127,12 +130,16 @@ fn is_refused(encode: &Encode<'_>, name: &str, value: &RawValue) -> bool {
     if encode.target.provider.refuses.contains(&name) {
         return true;
     }
-    encode.target.defaults.reasons
-        && match name {
-            "temperature" | "top_p" => !matches!(value.get(), "1" | "1.0"),
-            "presence_penalty" | "frequency_penalty" | "logit_bias" | "logprobs" | "top_logprobs" => true,
-            _ => false,
+    let habits = encode.target.defaults.habits;
+    match name {
+        "temperature" | "top_p" if habits.no_sampling => true,
+        "temperature" | "top_p" => habits.completion_tokens && !matches!(value.get(), "1" | "1.0"),
+        "top_k" => habits.no_sampling,
+        "presence_penalty" | "frequency_penalty" | "logit_bias" | "logprobs" | "top_logprobs" => {
+            habits.completion_tokens
         }
+        _ => false,
+    }
 }
 
 /// The members of a client's `extra_body`, as the SDKs put them into the body themselves.
