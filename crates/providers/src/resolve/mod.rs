@@ -70,8 +70,9 @@ pub fn resolve(source: &DeploymentSource<'_>) -> Result<Target, ResolveError> {
     if !wires::spoken(name.provider.wire) {
         return Err(not_supported(name.provider));
     }
-    // A model that makes images may be called as chat all the same.
-    let chats = facts.as_ref().is_some_and(|facts| facts.at_endpoint("/v1/chat/completions") == Some(true));
+    // What the catalogue lists as a maker of images may be called as chat all the same. What the operator says counts.
+    let chats = mode_origin == ModeOrigin::Catalogue
+        && facts.as_ref().is_some_and(|facts| facts.at_endpoint("/v1/chat/completions") == Some(true));
     if let Some(endpoint) = unspoken(name.provider, mode).filter(|_| !chats) {
         return Err(ResolveError::WireNotSupported { provider: name.provider.id, wire: endpoint });
     }

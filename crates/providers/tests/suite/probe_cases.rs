@@ -42,7 +42,8 @@ fn body(attempt: &Value) -> Vec<u8> {
     if let Some(text) = attempt["body_b64"].as_str() {
         return base64::engine::general_purpose::STANDARD.decode(text).unwrap();
     }
-    let body = &attempt["body"];
+    // A session is answered by its first event.
+    let body = attempt["events"].get(0).unwrap_or(&attempt["body"]);
     body.as_str().map_or_else(|| body.to_string(), str::to_owned).into_bytes()
 }
 

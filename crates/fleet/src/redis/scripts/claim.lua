@@ -22,7 +22,7 @@ local gts, cts, rest = tonumber(r[6] or nil), tonumber(r[7] or nil), tonumber(r[
 if r[3] ~= history then
   local longest = math.max(kept, gap)
   floor = math.max(floor, now + longest + split)
-  seq = math.max(seq + 1000000, now)
+  seq = math.max(seq + 1000, now)
   redis.call('HSET', record, 'rid', history, 'seq', text(seq), 'gap', text(longest), 'gts', text(now + split),
     'floor', text(floor), 'due', text(floor))
   keep(longest)
