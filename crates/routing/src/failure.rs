@@ -69,6 +69,8 @@ impl Failure {
             | Class::ModelNotFound
             | Class::RouteNotFound
             | Class::ModeMismatch => Cost::Free,
+            // A fault of this process that is one target's alone: nothing was sent.
+            Class::Local if self.retry_other => Cost::Free,
             Class::Ok
             | Class::BadRequest
             | Class::ContextWindow

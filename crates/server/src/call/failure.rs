@@ -71,12 +71,17 @@ impl Failed {
     /// There is no credential to call with: this process's trouble, so another deployment is asked and nobody's health
     /// suffers.
     pub(crate) fn without_credential(fault: &upstream::CredentialFault) -> Self {
-        Self::own(Class::Local, NO_CREDENTIAL, fault.to_string())
+        Self::nothing_sent(fault.to_string())
     }
 
     /// The same, when the time of the attempt was over before a credential came.
     pub(crate) fn credential_late(kind: &str) -> Self {
-        Self::own(Class::Local, NO_CREDENTIAL, format!("no credential ({kind}) came in time"))
+        Self::nothing_sent(format!("no credential ({kind}) came in time"))
+    }
+
+    /// Another deployment has a credential of its own.
+    fn nothing_sent(message: String) -> Self {
+        Self { retry_other: true, ..Self::own(Class::Local, NO_CREDENTIAL, message) }
     }
 
     /// The deployment's wire cannot say what the caller asks; another's may.

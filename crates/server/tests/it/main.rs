@@ -7,6 +7,8 @@ mod catalogue;
 #[cfg(test)]
 mod costs;
 #[cfg(test)]
+mod credentials;
+#[cfg(test)]
 mod errands;
 #[cfg(test)]
 mod failover;
