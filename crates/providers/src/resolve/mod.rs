@@ -70,10 +70,7 @@ pub fn resolve(source: &DeploymentSource<'_>) -> Result<Target, ResolveError> {
     if !wires::spoken(name.provider.wire) {
         return Err(not_supported(name.provider));
     }
-    // What the catalogue lists as a maker of images may be called as chat all the same. What the operator says counts.
-    let chats = mode_origin == ModeOrigin::Catalogue
-        && facts.as_ref().is_some_and(|facts| facts.at_endpoint("/v1/chat/completions") == Some(true));
-    if let Some(endpoint) = unspoken(name.provider, mode).filter(|_| !chats) {
+    if let Some(endpoint) = unspoken(name.provider, mode).filter(|_| !chats(mode_origin, facts.as_ref())) {
         return Err(ResolveError::WireNotSupported { provider: name.provider.id, wire: endpoint });
     }
     let presented = key::find(&name, &base, source)?;
@@ -387,6 +384,12 @@ fn unspoken(provider: &Provider, mode: Mode) -> Option<&'static str> {
         Operation::ALL.iter().any(|operation| operation.mode() == mode && !operation.keeps_objects());
     let wire = provider.endpoint(mode).map(|endpoint| endpoint.wire)?;
     (called && !wires::spoken(wire)).then(|| wire.as_str())
+}
+
+/// What the catalogue lists as a maker of images may be called as chat all the same. What the operator says counts.
+fn chats(origin: ModeOrigin, facts: Option<&ModelFacts<'_>>) -> bool {
+    origin == ModeOrigin::Catalogue
+        && facts.is_some_and(|facts| facts.at_endpoint("/v1/chat/completions") == Some(true))
 }
 
 /// What a deployment serves.
