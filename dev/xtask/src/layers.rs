@@ -20,7 +20,7 @@ const LAYERS: &[&[&str]] = &[
     &["haleway-providers"],
     &["haleway-routing"],
     &["haleway-config"],
-    &["haleway-upstream", "haleway-fleet", "haleway-telemetry"],
+    &["haleway-upstream", "haleway-fleet", "haleway-store", "haleway-telemetry"],
     &["haleway-server"],
     &["haleway"],
     &["haleway-testkit", "haleway-fleet-sim", "xtask"],

@@ -1,0 +1,125 @@
+//! The tables, step by step.
+//!
+//! A step's statements can be repeated, and a lock keeps processes that start together apart, so that a step that was
+//! interrupted or made twice ends in the same tables. LiteLLM's table is created as its own schema has it when it is
+//! missing, and never altered. Times in our own tables are milliseconds since the epoch.
+
+use crate::StoreError;
+use crate::engine::{Dialect, Engine, Kind, Statement};
+
+/// The latest version.
+const LATEST: i64 = 2;
+
+/// Any number that nobody else uses: processes that migrate one database wait for one another on it.
+const LOCK: &str = "SELECT pg_advisory_xact_lock(7240301121)";
+
+const VERSIONS: &str = "CREATE TABLE IF NOT EXISTS haleway_schema (version BIGINT PRIMARY KEY)";
+
+const OF_LITELLM: &str = r#"CREATE TABLE IF NOT EXISTS "LiteLLM_HealthCheckTable" (
+    health_check_id TEXT NOT NULL PRIMARY KEY,
+    model_name TEXT NOT NULL,
+    model_id TEXT,
+    status TEXT NOT NULL,
+    healthy_count INTEGER NOT NULL DEFAULT 0,
+    unhealthy_count INTEGER NOT NULL DEFAULT 0,
+    error_message TEXT,
+    response_time_ms DOUBLE PRECISION,
+    details {json},
+    checked_by TEXT,
+    checked_at {time} NOT NULL DEFAULT {now},
+    created_at {time} NOT NULL DEFAULT {now},
+    updated_at {time} NOT NULL
+)"#;
+
+const INDEXES_OF_LITELLM: [&str; 4] = [
+    r#"CREATE INDEX IF NOT EXISTS "LiteLLM_HealthCheckTable_model_name_idx" ON "LiteLLM_HealthCheckTable" (model_name)"#,
+    r#"CREATE INDEX IF NOT EXISTS "LiteLLM_HealthCheckTable_checked_at_idx" ON "LiteLLM_HealthCheckTable" (checked_at)"#,
+    r#"CREATE INDEX IF NOT EXISTS "LiteLLM_HealthCheckTable_status_idx" ON "LiteLLM_HealthCheckTable" (status)"#,
+    r#"CREATE INDEX IF NOT EXISTS "LiteLLM_HealthCheckTable_model_id_model_name_checked_at_idx" ON "LiteLLM_HealthCheckTable" (model_id, model_name, checked_at DESC)"#,
+];
+
+/// History, incidents and the ledger.
+const FIRST: &[&str] = &[
+    // One row per deployment: reading the latest must not depend on how long the history is.
+    "CREATE TABLE IF NOT EXISTS haleway_latest (
+        deployment TEXT NOT NULL, model_name TEXT NOT NULL, recorded_at BIGINT NOT NULL, record TEXT NOT NULL,
+        PRIMARY KEY (deployment, model_name))",
+    "CREATE TABLE IF NOT EXISTS haleway_incidents (
+        incident_id TEXT NOT NULL PRIMARY KEY, deployment TEXT NOT NULL, model_name TEXT NOT NULL,
+        began_at BIGINT NOT NULL, ended_at BIGINT, cause TEXT NOT NULL, noticed_by TEXT NOT NULL,
+        observer TEXT NOT NULL, message TEXT, probe_nanousd BIGINT NOT NULL DEFAULT 0)",
+    // However many processes see it begin, a deployment has one incident at a time.
+    "CREATE UNIQUE INDEX IF NOT EXISTS haleway_incidents_open ON haleway_incidents (deployment) WHERE ended_at IS NULL",
+    "CREATE INDEX IF NOT EXISTS haleway_incidents_began ON haleway_incidents (began_at)",
+    // `run` is one life of one process, which alone writes its rows: whole figures, so that writing twice changes nothing.
+    "CREATE TABLE IF NOT EXISTS haleway_probe_ledger (
+        utc_day BIGINT NOT NULL, deployment TEXT NOT NULL, rung TEXT NOT NULL, run TEXT NOT NULL,
+        requests BIGINT NOT NULL, nanousd BIGINT NOT NULL, tokens BIGINT NOT NULL,
+        estimated BIGINT NOT NULL, unpriced BIGINT NOT NULL,
+        PRIMARY KEY (utc_day, deployment, rung, run))",
+];
+
+/// Operators' orders and who gave them.
+const SECOND: &[&str] = &[
+    "CREATE TABLE IF NOT EXISTS haleway_orders (
+        deployment TEXT NOT NULL PRIMARY KEY, command TEXT NOT NULL, given_at BIGINT NOT NULL, until_at BIGINT,
+        reason TEXT NOT NULL)",
+    "CREATE TABLE IF NOT EXISTS haleway_audit (
+        audit_id TEXT NOT NULL PRIMARY KEY, at BIGINT NOT NULL, actor TEXT NOT NULL, origin TEXT NOT NULL,
+        action TEXT NOT NULL, subject TEXT NOT NULL, reason TEXT NOT NULL, until_at BIGINT)",
+    "CREATE INDEX IF NOT EXISTS haleway_audit_at ON haleway_audit (at)",
+];
+
+/// Brings the tables to [`LATEST`].
+pub(crate) async fn migrate(engine: &dyn Engine) -> Result<(), StoreError> {
+    let lock = match engine.dialect() {
+        Dialect::Sqlite => None,
+        Dialect::Postgres => Some(Statement::new(LOCK)),
+    };
+    let begin: Vec<_> = lock.iter().cloned().chain([Statement::new(VERSIONS)]).collect();
+    engine.run(&begin).await?;
+    let query = Statement::new("SELECT COALESCE(MAX(version), 0) FROM haleway_schema");
+    let rows = engine.rows(&query, &[Kind::Int]).await?;
+    let found = rows.into_iter().next().and_then(|mut row| row.count()).unwrap_or(0);
+    let found = i64::try_from(found).unwrap_or(i64::MAX);
+    if found > LATEST {
+        return Err(StoreError::NewerSchema { found, known: LATEST });
+    }
+    for version in found + 1..=LATEST {
+        let mut step: Vec<_> = lock.iter().cloned().collect();
+        if version == 1 {
+            step.extend(tables_of_litellm(engine).await?);
+        }
+        let own = if version == 1 { FIRST } else { SECOND };
+        step.extend(own.iter().map(|sql| Statement::new(*sql)));
+        let version = u64::try_from(version).unwrap_or_default();
+        let done = "INSERT INTO haleway_schema (version) VALUES ($1) ON CONFLICT DO NOTHING";
+        step.push(Statement::new(done).with(version));
+        engine.run(&step).await?;
+    }
+    Ok(())
+}
+
+/// What creates LiteLLM's table with its indexes; nothing where it exists, whatever its indexes are.
+async fn tables_of_litellm(engine: &dyn Engine) -> Result<Vec<Statement>, StoreError> {
+    let (exists, json, time, now) = match engine.dialect() {
+        Dialect::Sqlite => (
+            "SELECT COUNT(*) FROM sqlite_master WHERE type = 'table' AND name = 'LiteLLM_HealthCheckTable'",
+            "TEXT",
+            "INTEGER",
+            "(CAST(unixepoch('subsec') * 1000 AS INTEGER))",
+        ),
+        Dialect::Postgres => (
+            "SELECT CAST(COUNT(*) AS BIGINT) FROM pg_tables WHERE schemaname = ANY (current_schemas(false)) AND tablename = 'LiteLLM_HealthCheckTable'",
+            "JSONB",
+            "TIMESTAMP(3)",
+            "CURRENT_TIMESTAMP",
+        ),
+    };
+    let rows = engine.rows(&Statement::new(exists), &[Kind::Int]).await?;
+    if rows.into_iter().next().and_then(|mut row| row.count()).unwrap_or(0) > 0 {
+        return Ok(Vec::new());
+    }
+    let table = OF_LITELLM.replace("{json}", json).replace("{time}", time).replace("{now}", now);
+    Ok([table].into_iter().chain(INDEXES_OF_LITELLM.map(str::to_owned)).map(Statement::new).collect())
+}
