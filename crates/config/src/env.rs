@@ -47,6 +47,9 @@ variables! {
     REDIS_SENTINEL_NODES = true "Sentinels as JSON: [[\"a\", 26379]].";
     REDIS_SERVICE_NAME = true "What the sentinels call the primary. Default: mymaster.";
     REDIS_SENTINEL_PASSWORD = true "Password of the sentinels.";
+    HALEWAY_REPLICAS = true "How many processes run with this configuration. Warns where they cannot share.";
+    HALEWAY_OWNER_INDEX = true "haleway.fleet.owner_index, where the file has none: this process's share of the probes, from 0.";
+    HALEWAY_OWNER_COUNT = true "haleway.fleet.owner_count, where the file has none: into how many shares.";
     CONFIG_FILE_PATH = true "The configuration when the command line names none.";
     HOST = true "Address to listen on. Default: 0.0.0.0.";
     PORT = true "Port to listen on. Default: 4000.";

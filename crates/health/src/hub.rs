@@ -13,8 +13,10 @@ use parking_lot::Mutex;
 
 use crate::inflight::InFlight;
 use crate::planner::{ProbeEnd, ProbeJob, ProbeLimits};
-use crate::registry::{Bulletin, Counters, Detail, Drained, Due, Export, News, Peer, Registry, Saved};
-use crate::{Class, Generation, GroupSpec, Operator, Outcome, Slot, Snapshot, Spec, Timestamp, TrialLease};
+use crate::registry::{Bulletin, Counters, Detail, Drained, Due, Export, Met, News, Peer, Registry, Saved};
+use crate::{
+    Class, Counts, Generation, GroupSpec, Operator, Outcome, Slot, Snapshot, Spec, Timestamp, TrialLease,
+};
 
 /// The health of everything this process may call.
 #[derive(Debug)]
@@ -192,6 +194,21 @@ impl Hub {
     /// Enough of the fleet saw what this process saw: its view of `slot` is the fleet's.
     pub fn witnessed(&self, now: Timestamp, slot: Slot) {
         self.locked(now, |registry| registry.witnessed(now, slot));
+    }
+
+    /// What requests met since the last call, for the sum of all processes.
+    pub fn take_met(&self, now: Timestamp) -> Vec<Met> {
+        self.locked(now, |registry| registry.take_met(now))
+    }
+
+    /// The moment from which requests of `slot` count towards its present state.
+    pub fn counts_from(&self, slot: Slot) -> Option<Timestamp> {
+        self.registry.lock().counts_from(slot)
+    }
+
+    /// What the requests of all processes met, several of which saw failures, the latest of class `class`.
+    pub fn met_everywhere(&self, now: Timestamp, slot: Slot, counts: Counts, class: Class) {
+        self.locked(now, |registry| registry.met_everywhere(now, slot, counts, class));
     }
 
     /// Deployments whose trial a caller's request could make here, if the fleet let it.

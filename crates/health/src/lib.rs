@@ -35,7 +35,7 @@ pub use params::{
 };
 pub use planner::{ProbeEnd, ProbeJob, ProbeLimits, ProbeReason};
 pub use registry::{
-    Bulletin, Counters, Detail, Drained, Due, Event, EventKind, EvidenceDetail, Export, News,
+    Bulletin, Counters, Detail, Drained, Due, Event, EventKind, EvidenceDetail, Export, Met, News,
     ObservationDetail, Peer, Registry, Saved, TransitionDetail,
 };
 pub use snapshot::{

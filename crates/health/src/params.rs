@@ -5,6 +5,8 @@
 
 use std::time::Duration;
 
+use crate::Counts;
+
 const fn secs(n: u64) -> Duration {
     Duration::from_secs(n)
 }
@@ -78,6 +80,18 @@ pub struct WindowParams {
     pub min_requests: u32,
     /// Share of failures, 0 to 1, that must be exceeded.
     pub failure_ratio: f32,
+}
+
+impl WindowParams {
+    /// Whether `counts` hold more failures than the rule allows.
+    pub fn fails(&self, counts: Counts) -> bool {
+        self.min_requests > 0 && counts.exceeds(self.failure_ratio, self.min_requests)
+    }
+
+    /// Whether `counts` are enough requests to say that the deployment answers.
+    pub fn answers(&self, counts: Counts) -> bool {
+        self.min_requests > 0 && counts.total() >= self.min_requests && !self.fails(counts)
+    }
 }
 
 /// Length of the k-th isolation: `base * multiplier^(k-1)`, at most `max`, give or take `jitter`.

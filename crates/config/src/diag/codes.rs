@@ -53,6 +53,7 @@ codes! {
     ROUTING_OFF = "health-routing-inert": "Health routing without background health checks.";
     PROBE_OFF = "probe-setting-inert": "A probe setting of a deployment that is not probed.";
     CAP_INERT = "ejection-cap-inert": "An ejection cap that can never let anything go.";
+    REPLICAS_WITHOUT_REDIS = "replicas-without-redis": "HALEWAY_REPLICAS processes without a Redis to share in: each probes everything.";
     SHARED_WITHOUT_REDIS = "shared-without-redis": "use_shared_health_check without any Redis setting.";
     SHARED_INTERVAL = "shared-interval": "In shared mode the period of probes is the TTL, not the interval.";
 }

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use super::field::Field;
 use super::health::text;
-use crate::diag::{Finding, codes, did_you_mean};
+use crate::diag::{Finding, Report, Severity, codes, did_you_mean};
+use crate::env::{self, Environment};
 use crate::typed::{FleetRole, LitellmKeys};
 use crate::yaml::Span;
 
@@ -121,4 +122,31 @@ fn share(section: Field<'_>, index: Option<u32>, count: Option<u32>) -> Option<(
             None
         }
     }
+}
+
+/// A share that the environment states: that of a pod of a Kubernetes `StatefulSet` is its index.
+pub(crate) fn share_of_environment(env: &Environment<'_>) -> Option<(u32, u32)> {
+    let (index, count) = (env.text(env::HALEWAY_OWNER_INDEX), env.count(env::HALEWAY_OWNER_COUNT));
+    if index.is_none() && count.is_none() {
+        return None;
+    }
+    let number = |text: String| text.trim().parse::<u32>().ok();
+    let share = index.and_then(number).zip(count.and_then(|count| u32::try_from(count).ok()));
+    let share = share.filter(|(index, count)| index < count);
+    if share.is_none() {
+        env.unreadable(env::HALEWAY_OWNER_INDEX, "a whole number from 0 up to HALEWAY_OWNER_COUNT - 1");
+    }
+    share
+}
+
+/// Several processes that know nothing of one another each probe, and pay for, everything.
+pub(crate) fn warn_replicas(env: &Environment<'_>, report: &Report) {
+    let Some(count) = env.count(env::HALEWAY_REPLICAS).filter(|count| *count > 1) else { return };
+    let message = format!(
+        "{count} processes (HALEWAY_REPLICAS) have no Redis to share in: each probes every deployment and learns alone"
+    );
+    let finding = Finding::placeless(Severity::Warning, codes::REPLICAS_WITHOUT_REDIS, message);
+    report.add(finding.hint(
+        "set general_settings.coordination_redis, or HALEWAY_OWNER_INDEX and HALEWAY_OWNER_COUNT to divide the probes",
+    ));
 }

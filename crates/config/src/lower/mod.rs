@@ -95,7 +95,8 @@ impl<'a> Sections<'a> {
         let lock_ttl = env.seconds(env::DEFAULT_SHARED_HEALTH_CHECK_LOCK_TTL);
         let fallback = fleet::Section::default();
         let section = section.unwrap_or(&fallback);
-        if let (Some(key), None, None) = (section.place, &redis, section.share) {
+        let share = section.share.or_else(|| fleet::share_of_environment(env));
+        if let (Some(key), None, None) = (section.place, &redis, share) {
             let finding = Finding::warning(codes::NO_EFFECT, key, "haleway.fleet has no Redis to share in");
             self.report.add(finding.hint(
                 "set general_settings.coordination_redis, or owner_index and owner_count to divide the probes without one",
@@ -110,8 +111,11 @@ impl<'a> Sections<'a> {
             litellm_keys: section.litellm_keys,
             full_sync: section.full_sync,
             snapshot: section.snapshot.clone(),
-            share: section.share,
+            share,
         };
+        if fleet.redis.is_none() && fleet.share.is_none() {
+            fleet::warn_replicas(env, self.report);
+        }
         let origin = |set: bool, variable: env::Variable| {
             if set { Origin::Env(variable.name) } else { Origin::Default }
         };

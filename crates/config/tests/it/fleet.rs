@@ -100,3 +100,32 @@ fn our_own_section() {
     }
     assert_eq!(table("general_settings: {coordination_redis: {port: 1}}\n").found("bad-value").len(), 1);
 }
+
+#[test]
+fn several_processes_without_redis_are_warned_of_unless_they_divide_the_probes() {
+    let warned = |table: &Table| table.found("replicas-without-redis").len();
+    let many = || table("").var("HALEWAY_REPLICAS", "3");
+    assert_eq!(warned(&many()), 1);
+    assert_eq!(warned(&table("").var("HALEWAY_REPLICAS", "1")), 0);
+    assert_eq!(
+        warned(&table("general_settings: {coordination_redis: {host: r}}\n").var("HALEWAY_REPLICAS", "3")),
+        0
+    );
+    let shares = many().var("HALEWAY_OWNER_INDEX", "0").var("HALEWAY_OWNER_COUNT", "3");
+    assert_eq!((warned(&shares), shares.config().haleway.fleet.share), (0, Some((0, 3))));
+    let file = table("haleway: {fleet: {owner_index: 1, owner_count: 2}}\n").var("HALEWAY_REPLICAS", "2");
+    assert_eq!((warned(&file), file.config().haleway.fleet.share), (0, Some((1, 2))));
+}
+
+#[test]
+fn a_share_in_the_environment_that_is_none_is_refused_and_leaves_the_warning() {
+    for (index, count) in [("3", "3"), ("x", "3"), ("0", "none")] {
+        let table = table("")
+            .var("HALEWAY_REPLICAS", "3")
+            .var("HALEWAY_OWNER_INDEX", index)
+            .var("HALEWAY_OWNER_COUNT", count);
+        assert_eq!(table.config().haleway.fleet.share, None);
+        assert!(!table.found("env-value").is_empty(), "{index} of {count}");
+        assert_eq!(table.found("replicas-without-redis").len(), 1);
+    }
+}

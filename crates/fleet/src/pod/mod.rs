@@ -16,6 +16,7 @@ mod known;
 mod link;
 mod members;
 mod role;
+pub mod traffic;
 mod witness;
 
 use std::collections::HashMap;

@@ -76,6 +76,16 @@ impl Witnesses {
         if seen.len() >= WITNESSES { Reach::Fleet } else { Reach::Local }
     }
 
+    /// Since when `deployment` is seen failing: the earliest of what its witnesses saw last. `None` without any.
+    pub fn since(&self, deployment: &str) -> Option<Timestamp> {
+        self.seen.get(deployment)?.values().min().copied()
+    }
+
+    /// Whether `pod` saw `deployment` fail.
+    pub fn saw(&self, deployment: &str, pod: &PodId) -> bool {
+        self.seen.get(deployment).is_some_and(|seen| seen.contains_key(pod))
+    }
+
     /// Forgets deployments that are gone, after a reload.
     pub fn retain(&mut self, keep: impl Fn(&str) -> bool) {
         self.seen.retain(|deployment, _| keep(deployment));

@@ -297,6 +297,17 @@ impl RedisFleet {
         self.command::<Value>(&cmd).await.map(drop)
     }
 
+    /// Tells the other pods what this one counted.
+    ///
+    /// # Errors
+    /// When the store does not answer.
+    pub async fn tell_counts(&self, says: &str) -> Result<(), Trouble> {
+        let me = self.pod().id().clone();
+        let mut cmd = redis::cmd("PUBLISH");
+        cmd.arg(self.names.channel()).arg(format!("counted\n{me}\n{says}"));
+        self.command::<Value>(&cmd).await.map(drop)
+    }
+
     /// Asks for the one trial by a caller's request that the fleet makes of a deployment within `hold`.
     ///
     /// # Errors

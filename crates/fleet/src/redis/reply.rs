@@ -67,6 +67,13 @@ pub enum Message {
         /// What the pod says of it.
         says: String,
     },
+    /// A pod counted callers' requests.
+    Counted {
+        /// The pod.
+        pod: String,
+        /// What the pod says of them.
+        says: String,
+    },
 }
 
 impl Message {
@@ -82,6 +89,10 @@ impl Message {
             "failed" => {
                 let (deployment, says) = rest.split_once('\n')?;
                 Some(Self::Failed { deployment: deployment.to_owned(), says: says.to_owned() })
+            }
+            "counted" => {
+                let (pod, says) = rest.split_once('\n')?;
+                Some(Self::Counted { pod: pod.to_owned(), says: says.to_owned() })
             }
             _ => None,
         }

@@ -365,7 +365,7 @@ impl Machine {
     }
 
     /// Nowhere else to go: what traffic suggests is not acted on.
-    fn spares(&self, facts: GroupFacts, by: By) -> bool {
+    pub(super) fn spares(&self, facts: GroupFacts, by: By) -> bool {
         by == By::Traffic && facts.lone() && !self.params.isolate_lone
     }
 

@@ -2,12 +2,13 @@
 //!
 //! A decision of the fleet replaces the state here; evidence adds to what is known here. Neither makes anything look
 //! younger than it is: ages only follow the youngest evidence that really was sent, and no wait that runs becomes
-//! shorter. Windows and runs of traffic stay local, because they count requests that only this process saw.
+//! shorter. Windows and runs of traffic stay local, because they count requests that only this process saw;
+//! what all processes counted together comes as one sum.
 
 use std::time::Duration;
 
-use super::{Machine, SavedMachine};
-use crate::{Cause, Class, Source, State, Timestamp, Transition};
+use super::{By, Counts, Machine, SavedMachine};
+use crate::{Cause, Class, GroupFacts, Outcome, Source, State, Timestamp, Transition};
 
 impl Machine {
     /// Takes over the state that the fleet decided on, and the evidence with it. Stale evidence for a state that
@@ -56,6 +57,31 @@ impl Machine {
         self.source = Some(Source::Peer);
         self.supported = now;
         Some(Transition { source: self.source, ..moved })
+    }
+
+    /// Requests that were counted since the last call, for a rule over the requests of all processes. None where no
+    /// such rule applies.
+    pub fn take_counts_to_tell(&mut self) -> Counts {
+        let counts = self.window.take_untold();
+        let ruled = !self.is_litellm() && self.params.window.min_requests > 0;
+        if ruled { counts } else { Counts::default() }
+    }
+
+    /// What the requests of all processes together met: too many failures isolate, although no process alone has
+    /// seen enough. `class`: of the latest failure.
+    pub fn met_everywhere(
+        &mut self,
+        now: Timestamp,
+        counts: Counts,
+        class: Class,
+        facts: GroupFacts,
+    ) -> Option<Transition> {
+        let judged = self.in_rotation() && !self.is_litellm() && !self.spares(facts, By::Traffic);
+        if !judged || !self.params.window.fails(counts) {
+            return None;
+        }
+        let outcome = Outcome::new(class, Source::Peer, now, self.generation);
+        self.isolate(now, Cause::FailureRatio, By::Traffic, &outcome)
     }
 
     fn enter(&mut self, now: Timestamp, saved: &SavedMachine) -> Transition {

@@ -60,6 +60,8 @@ pub(super) struct Window {
     /// Index, counted from the epoch, of the newest bucket.
     head: u64,
     totals: Counts,
+    /// What was counted since somebody last asked, whatever became of the window.
+    untold: Counts,
 }
 
 impl Window {
@@ -71,6 +73,7 @@ impl Window {
             width_ms,
             head: now.as_millis() / width_ms,
             totals: Counts::default(),
+            untold: Counts::default(),
         }
     }
 
@@ -83,6 +86,7 @@ impl Window {
     /// Counts `counts` at `now`, and returns what the window then holds.
     pub(super) fn add(&mut self, now: Timestamp, counts: Counts) -> Counts {
         self.advance(now);
+        self.untold.add(counts);
         let at = self.place(self.head);
         if let Some(bucket) = self.buckets.get_mut(at) {
             bucket.add(counts);
@@ -106,7 +110,12 @@ impl Window {
         counts
     }
 
-    /// Forgets everything.
+    /// What was counted since the last call.
+    pub(super) const fn take_untold(&mut self) -> Counts {
+        std::mem::replace(&mut self.untold, Counts { ok: 0, bad: 0, slow: 0 })
+    }
+
+    /// Forgets what the window holds.
     pub(super) fn clear(&mut self) {
         self.buckets.fill(Counts::default());
         self.totals = Counts::default();

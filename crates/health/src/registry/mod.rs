@@ -5,6 +5,7 @@
 //! one heap so that a quiet fleet costs nothing, plans their probes, and composes the snapshot that requests
 //! read. It is pure and single-threaded: [`crate::Hub`] is its thread-safe front.
 
+mod counts;
 mod detail;
 mod events;
 mod persist;
@@ -24,6 +25,7 @@ use std::collections::{BTreeMap, BinaryHeap, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
+pub use counts::Met;
 pub use detail::{Detail, EvidenceDetail, ObservationDetail, TransitionDetail};
 pub use events::{Drained, Event, EventKind};
 pub use persist::{Export, Saved};
@@ -89,6 +91,8 @@ pub struct Registry {
     /// Whether `view` differs from what was published last.
     changed: bool,
     fleet: share::Outbox,
+    /// Deployments whose requests are to be told to the fleet.
+    met: Vec<Slot>,
 }
 
 impl Registry {
@@ -128,6 +132,7 @@ impl Registry {
             },
             changed: true,
             fleet: share::Outbox::default(),
+            met: Vec::new(),
         };
         registry.rebuild(specs, groups, now);
         registry
@@ -198,6 +203,7 @@ impl Registry {
         if outcome.source != Source::Probe && matches!(outcome.class.effect(), Effect::Ok | Effect::Alive) {
             self.planner.alive(slot, outcome.sent_at);
         }
+        self.met_outcome(slot, outcome);
         self.counters.late_verdicts += u64::from(late);
         if trial_over {
             let state = self.machine(slot).map(Machine::state);
@@ -217,6 +223,7 @@ impl Registry {
         let Some(drained) = seat.cell.drain() else { return };
         let transition = seat.machine.successes(now, drained.count, drained.last_sent);
         self.planner.alive(slot, drained.last_sent);
+        self.met_success(slot, drained.last_sent);
         self.note_successes(now, slot, drained);
         if let Some(transition) = transition {
             self.moved(now, slot, transition);
@@ -328,6 +335,7 @@ impl Registry {
             *self.counters.isolations.entry(transition.cause.as_str()).or_default() += 1;
         }
         self.announce_move(slot, &transition);
+        self.count_anew(now, slot, &transition);
         self.ring.push(now, EventKind::Moved { slot, id, group, mode, transition, local_only });
         let need = self.need(slot, now);
         self.planner.wake(slot, need, now);

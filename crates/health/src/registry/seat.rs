@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::inflight::Cell;
 use crate::panic::Member;
+use crate::registry::counts::Untold;
 use crate::registry::share::Share;
 use crate::snapshot::Rank;
 use crate::{
@@ -25,6 +26,8 @@ pub(crate) struct Seat {
     pub(crate) in_doubt: bool,
     /// What the fleet knows of it.
     pub(crate) share: Share,
+    /// What its requests met, to be told to the fleet.
+    pub(crate) untold: Untold,
     /// The trial that is out.
     pub(crate) trial: Option<TrialLease>,
     /// What was last composed into the snapshot.
@@ -56,6 +59,7 @@ impl Seat {
             local_only: false,
             in_doubt: false,
             share: Share::default(),
+            untold: Untold::default(),
             trial: None,
             seen: Seen::NOTHING,
         }

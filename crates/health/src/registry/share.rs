@@ -69,6 +69,13 @@ pub(crate) struct Outbox {
     licences: bool,
 }
 
+impl Outbox {
+    /// Whether this process is in no fleet.
+    pub(super) const fn is_none(&self) -> bool {
+        self.pod.is_none()
+    }
+}
+
 impl Share {
     pub(crate) const fn is_private(&self) -> bool {
         self.private

@@ -12,6 +12,7 @@ mod litellm;
 mod page;
 mod setup;
 mod sync;
+mod traffic;
 mod trail;
 
 use std::collections::HashMap;
@@ -20,6 +21,7 @@ use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use haleway_config::Config;
+use haleway_fleet::pod::traffic::Traffic;
 use haleway_fleet::pod::{Role, Witnesses};
 use haleway_fleet::redis::{Heartbeat, RedisFleet};
 use haleway_fleet::{Grant, PodId};
@@ -51,6 +53,9 @@ pub struct Share {
     table: Mutex<Table>,
     trail: Mutex<Trail>,
     witnesses: Mutex<Witnesses>,
+    traffic: Mutex<Traffic>,
+    /// Isolations that were not told to the fleet because others' requests succeed, until when that is asked again.
+    contradicted: Mutex<HashMap<Arc<str>, Timestamp>>,
     /// Heartbeats as they were last read, and when.
     pods: Mutex<(Timestamp, Vec<Heartbeat>)>,
     state: Mutex<LinkState>,
@@ -76,18 +81,20 @@ impl Share {
         let longest = config.models.iter().filter_map(|model| Some(model.probe?.interval)).max();
         let window = WITNESS_WINDOW.max(longest.unwrap_or_default() * 2);
         Self {
-            me,
             role: role(config),
             namespace: fleet.redis.as_ref().map(|redis| redis.namespace.clone()).unwrap_or_default(),
             started: now,
             table: Mutex::default(),
             trail: Mutex::default(),
             witnesses: Mutex::new(Witnesses::new(window)),
+            traffic: Mutex::new(Traffic::new(me.clone(), traffic::longest(config))),
+            contradicted: Mutex::default(),
             pods: Mutex::default(),
             state: Mutex::new(LinkState { since: now, ..LinkState::default() }),
             litellm: LitellmShare::new(fleet),
             unwatched: AtomicU64::new(0),
             trials: Mutex::default(),
+            me,
             redis,
         }
     }
@@ -141,6 +148,8 @@ impl Share {
         self.table.lock().retain(&keep);
         self.trail.lock().retain(&keep);
         self.witnesses.lock().retain(&keep);
+        self.contradicted.lock().retain(|deployment, _| keep(deployment));
+        self.traffic.lock().retain(self.redis.store_now(), &keep);
         self.redis.retain(keep);
     }
 

@@ -86,6 +86,7 @@ pub(crate) async fn fleet_page(State(gateway): Shared, headers: HeaderMap) -> Re
             "shortest_distance_in_intervals": spent.soonest,
             "alarm": spent.alarm(),
         },
+        "traffic": {"deployments": share.traffic.lock().len()},
         "pods": pods(share, now),
         "deployments": deployments(&gateway, share, now),
     }))

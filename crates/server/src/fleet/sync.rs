@@ -12,7 +12,9 @@ use haleway_health::{Bulletin, News, Peer, Saved, Slot, Timestamp};
 
 use super::entry::{Entry, Failure, Says};
 use super::known::Every;
+use super::traffic;
 use super::{Share, is_inferred};
+use crate::deployment::Deployment;
 use crate::gateway::Gateway;
 
 /// How often it is looked whether there is something to tell: a decision is everywhere well within a second.
@@ -59,6 +61,7 @@ async fn take_messages(gateway: &Arc<Gateway>, share: &Arc<Share>) {
         match message {
             Message::Line { deployment, line } => apply(gateway, share, &deployment, &line),
             Message::Failed { deployment, says } => hear_failure(gateway, share, &deployment, &says),
+            Message::Counted { pod, says } => traffic::hear(gateway, share, &pod, &says),
         }
     }
 }
@@ -96,6 +99,7 @@ async fn keep_link(gateway: &Arc<Gateway>, share: &Arc<Share>) {
         }
         if rounds.second.due(now) {
             watch(gateway, share, now);
+            traffic::count(gateway, share, now);
         }
     }
 }
@@ -133,6 +137,7 @@ async fn turn(
                 read_all(gateway, share, true).await?;
             }
             license_trials(gateway, share, now).await?;
+            traffic::turn(gateway, share, now).await?;
             if let Some(litellm) = &share.litellm {
                 litellm.turn(gateway, share, now).await?;
             }
@@ -279,7 +284,7 @@ fn apply(gateway: &Gateway, share: &Share, deployment: &str, line: &Line) {
     if let Some(probe) = &entry.probe {
         share.trail.lock().note(id, probe);
         hear_probe(share, now, id, &entry, back);
-        if !probe.passed && is_agreed(share, now, id) {
+        if !probe.passed && is_agreed(share, now, found) {
             gateway.hub.witnessed(now, slot);
         }
     }
@@ -326,13 +331,13 @@ fn hear_failure(gateway: &Gateway, share: &Share, deployment: &str, says: &str) 
         gateway.hub.seen_failing_elsewhere(now, found.slot, failure.class);
         gateway.wake_prober.notify_one();
     }
-    if is_agreed(share, now, found.id()) {
+    if is_agreed(share, now, found) {
         gateway.hub.witnessed(now, found.slot);
     }
 }
 
 /// Whether what was seen of a deployment concerns the whole fleet.
-fn is_agreed(share: &Share, now: Timestamp, deployment: &str) -> bool {
+pub(super) fn is_agreed(share: &Share, now: Timestamp, deployment: &Deployment) -> bool {
     let pods = {
         let pod = share.redis.pod();
         let live: Vec<_> = pod.members().live(now).map(|(_, role)| role).collect();
@@ -340,7 +345,8 @@ fn is_agreed(share: &Share, now: Timestamp, deployment: &str) -> bool {
         let witness = |role: &&haleway_fleet::pod::Role| share.role.serves() || role.claims();
         live.iter().filter(witness).count()
     };
-    share.witnesses.lock().reach(now, deployment, Certainty::Inferred, pods) == Reach::Fleet
+    share.witnesses.lock().reach(now, deployment.id(), Certainty::Inferred, pods) == Reach::Fleet
+        && !traffic::contradicts(share, now, deployment)
 }
 
 /// Tells the fleet what happened here since the last turn.
@@ -352,7 +358,7 @@ async fn tell(gateway: &Gateway, share: &Share) -> Result<(), Trouble> {
         let live = gateway.live.load_full();
         let Some(deployment) = live.deployment(bulletin.slot) else { continue };
         untold.remove(deployment.id());
-        if let Err(trouble) = tell_one(gateway, share, deployment.id(), bulletin).await {
+        if let Err(trouble) = tell_one(gateway, share, deployment, bulletin).await {
             for left in bulletins.iter().skip(done) {
                 gateway.hub.retell(left.slot, left.news);
             }
@@ -368,9 +374,10 @@ async fn tell(gateway: &Gateway, share: &Share) -> Result<(), Trouble> {
 async fn tell_one(
     gateway: &Gateway,
     share: &Share,
-    id: &Arc<str>,
+    deployment: &Deployment,
     bulletin: &Bulletin,
 ) -> Result<(), Trouble> {
+    let id = deployment.id();
     let now = gateway.clock.now();
     if let Some(class) = bulletin.failed.filter(|class| is_inferred(*class)) {
         let unwell = gateway.hub.snapshot().pod_suspect() || share.redis.pod().fitness().abstains(now);
@@ -379,7 +386,7 @@ async fn tell_one(
         share.redis.tell_failure(id, &serde_json::to_string(&says).unwrap_or_default()).await?;
     }
     match bulletin.news {
-        News::Suspicion if is_agreed(share, now, id) => {
+        News::Suspicion if is_agreed(share, now, deployment) => {
             gateway.hub.witnessed(now, bulletin.slot);
             // The decision that this makes is told in the next turn.
             Ok(())

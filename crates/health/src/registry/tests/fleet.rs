@@ -3,6 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::Counts;
 
 /// Two processes with the same deployments; what one tells, the other takes in.
 struct Pair {
@@ -237,4 +238,66 @@ proptest! {
             }
         }
     }
+}
+
+#[test]
+fn what_requests_met_is_told_once_and_only_of_deployments_that_were_used() {
+    let mut world = World::of(2, off());
+    world.registry.join_fleet(&Arc::from("pod"));
+    assert!(world.registry.take_met(at(world.now)).is_empty());
+    for class in [Class::Ok, Class::Ok, Class::ServerError, Class::RateLimit, Class::BadRequest] {
+        world.traffic("d2", class);
+    }
+    world.probe("d1", Class::ServerError);
+    let met = world.registry.take_met(at(world.now));
+    let slot = world.slot("d2");
+    assert_eq!(met.len(), 1, "{met:?}");
+    let [met] = met[..] else { panic!("{met:?}") };
+    assert_eq!(
+        (met.slot, met.counts.ok, met.counts.bad),
+        (slot, 2, 1),
+        "a limit and a caller's mistake say nothing"
+    );
+    assert_eq!(met.answered_at, at(world.now));
+    assert!(world.registry.take_met(at(world.now)).is_empty(), "told once");
+    world.traffic("d2", Class::Ok);
+    assert_eq!(world.registry.take_met(at(world.now)).len(), 1, "and again when there is something");
+}
+
+#[test]
+fn failures_that_several_processes_met_isolate_for_everybody() {
+    let mut pair = Pair::new();
+    for class in [Class::Ok, Class::ServerError, Class::ServerError] {
+        pair.a.traffic("d1", class);
+    }
+    assert_eq!(pair.a.state("d1"), State::Suspect, "one process has not seen enough");
+    pair.deliver();
+    let world = &mut pair.a;
+    let window = world.registry.machine(Slot(0)).unwrap().params().window;
+    let few = Counts { ok: 0, bad: window.min_requests - 1, slow: 0 };
+    world.registry.met_everywhere(at(world.now), Slot(0), few, Class::Timeout);
+    assert_eq!(world.state("d1"), State::Suspect, "nor have all together");
+    let enough = Counts { bad: window.min_requests, ..few };
+    world.registry.met_everywhere(at(world.now), Slot(0), enough, Class::Timeout);
+    assert_eq!(world.state("d1"), State::Isolated);
+    let detail = world.registry.detail(Slot(0), at(world.now)).unwrap();
+    assert!(!detail.evidence.local_only, "several saw it");
+    assert_eq!(pair.deliver(), [News::Decision]);
+    assert_eq!(pair.b.state("d1"), State::Isolated);
+
+    // What was counted before it went out says nothing of it afterwards.
+    assert_eq!(pair.a.registry.counts_from(Slot(0)), Some(at(pair.a.now)));
+    let before = pair.a.registry.machine(Slot(0)).unwrap().generation();
+    pair.a.registry.met_everywhere(at(pair.a.now), Slot(0), enough, Class::Timeout);
+    assert_eq!(pair.a.registry.machine(Slot(0)).unwrap().generation(), before, "out is out");
+}
+
+#[test]
+fn a_deployment_without_an_alternative_stays_whatever_all_processes_met() {
+    let mut world = World::of(1, off());
+    world.registry.join_fleet(&Arc::from("pod"));
+    world.traffic("d1", Class::ServerError);
+    let all = Counts { ok: 0, bad: 1_000, slow: 0 };
+    world.registry.met_everywhere(at(world.now), Slot(0), all, Class::ServerError);
+    assert_ne!(world.state("d1"), State::Isolated);
 }
