@@ -3,6 +3,8 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use serde_json::Value;
@@ -261,6 +263,10 @@ fn comments(behaviour: &Behaviour) -> VecDeque<Piece> {
 
 fn error_status(behaviour: &Behaviour, is_anthropic: bool) -> Outcome {
     let status = behaviour.status.unwrap_or(500);
+    if let Some(encoded) = &behaviour.body_base64 {
+        let bytes = STANDARD.decode(encoded).unwrap_or_default();
+        return Outcome::new(status, "application/octet-stream", Bytes::from(bytes));
+    }
     match &behaviour.body {
         Some(Value::String(text)) => {
             Outcome::new(status, "text/plain; charset=utf-8", Bytes::from(text.clone()))

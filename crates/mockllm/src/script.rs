@@ -71,6 +71,9 @@ pub struct Behaviour {
     /// The body instead of the usual one: a string is sent as it is, anything else as JSON.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub body: Option<Value>,
+    /// For `status`: the body as base64, for bytes that are no text. Wins over `body`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub body_base64: Option<String>,
     /// The text of the answer. Default: a short sentence.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
@@ -106,6 +109,7 @@ impl Behaviour {
             status: None,
             headers: BTreeMap::new(),
             body: None,
+            body_base64: None,
             text: None,
             chunks: None,
             finish: None,
@@ -207,6 +211,13 @@ impl Behaviour {
     #[must_use]
     pub fn body(mut self, body: impl Into<Value>) -> Self {
         self.body = Some(body.into());
+        self
+    }
+
+    /// Sets the body to the bytes that this base64 stands for.
+    #[must_use]
+    pub fn bytes(mut self, base64: &str) -> Self {
+        self.body_base64 = Some(base64.to_owned());
         self
     }
 

@@ -96,6 +96,14 @@ impl EventReader {
         }
     }
 
+    /// The bytes that wait for the end of their event, where events pass as they came.
+    pub fn pending(&self) -> &[u8] {
+        match &self.0 {
+            Inner::Sse(decoder) => decoder.pending(),
+            Inner::Aws(_) | Inner::Lines(_) => &[],
+        }
+    }
+
     /// What is left when the stream has ended: the last event if its blank line (or its line end) is missing. A frame
     /// that was cut off is no event.
     pub fn finish(&mut self) -> Option<Event> {

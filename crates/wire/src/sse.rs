@@ -95,9 +95,9 @@ impl Decoder {
         self.buffer.extend_from_slice(bytes);
     }
 
-    /// Bytes that wait for the end of their event.
-    pub fn pending(&self) -> usize {
-        self.buffer.len()
+    /// The bytes that wait for the end of their event.
+    pub fn pending(&self) -> &[u8] {
+        &self.buffer
     }
 
     /// The next complete event, or `None` when more bytes are needed.

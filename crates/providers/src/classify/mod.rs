@@ -225,7 +225,8 @@ fn failure(answer: &Answer<'_>, parsed: &Parsed) -> Fault {
         Parsed::Html(_) | Parsed::Empty => {
             let mut extract = Extract::of_text("", answer.headers);
             let mut verdict = by_rules(answer, &extract, None, answer.status);
-            if answer.status == 404 && !verdict.by_rule {
+            // A refused handshake has no body even where the path is right: it names the model.
+            if answer.status == 404 && !verdict.by_rule && answer.mode != Mode::Realtime {
                 verdict = Verdict::of(Class::RouteNotFound);
             }
             if let Parsed::Html(title) = parsed {

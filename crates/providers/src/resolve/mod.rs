@@ -358,8 +358,13 @@ impl Plan<'_> {
     }
 
     fn own_server_path(&self) -> Option<String> {
-        // A self-hosted NIM ranks below its own base.
-        (self.name.provider.id == "nvidia_nim").then(|| self.extended("/ranking"))
+        match self.name.provider.id {
+            // A self-hosted NIM ranks below its own base.
+            "nvidia_nim" => Some(self.extended("/ranking")),
+            // A private endpoint of Bedrock's agent runtime, or a proxy of it.
+            "bedrock" => Some(self.extended("/rerank")),
+            _ => None,
+        }
     }
 }
 

@@ -279,8 +279,13 @@ async fn until_output(
                 if said {
                     attempt.output();
                 }
-                if said || size > HELD_LIMIT {
+                if said || (size > HELD_LIMIT && reader.began()) {
                     return Ended::Stream { headers, held, reader, attempt };
+                }
+                if size > HELD_LIMIT {
+                    // Comments that keep a connection alive: nobody misses them, and they may go on for ever.
+                    held.clear();
+                    size = 0;
                 }
             }
             // A proper end without output: an answer that is empty on purpose.

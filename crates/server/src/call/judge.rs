@@ -41,6 +41,12 @@ impl Judge {
     }
 
     fn judged(&self, fault: Fault, headers: HeaderMap) -> Judged {
+        if fault.class == Class::Ok {
+            // Found wanting here and fine by the rules of errors (a body that is no UTF-8): no success all the same.
+            let message = "the answer does not hold what it should";
+            let failed = Failed::own(Class::MalformedResponse, "bad_answer", message);
+            return Judged { unlisted: false, failed };
+        }
         let fault = if self.callers_model { fault.for_callers_model() } else { fault };
         Judged { unlisted: fault.unlisted, failed: Failed::classified(fault, headers) }
     }

@@ -71,7 +71,8 @@ impl Relay {
                 if !self.is_events() {
                     return Poll::Ready(Some(Err(Broken)));
                 }
-                let last = if rest.is_empty() { error_event(&failed, self.reader.kind()) } else { rest };
+                let error = error_event(&failed, self.reader.kind());
+                let last = if rest.is_empty() { error } else { Bytes::from([rest, error].concat()) };
                 Poll::Ready(Some(Ok(Frame::data(last))))
             }
         }

@@ -38,6 +38,7 @@ pub(crate) struct StreamReader {
     /// The usage chunk was not asked for by the caller.
     strip_usage: bool,
     judge: Judge,
+    began: bool,
     said: bool,
     complete: bool,
     over: bool,
@@ -76,6 +77,7 @@ impl StreamReader {
             kind,
             strip_usage,
             judge,
+            began: false,
             said: false,
             complete: false,
             over: false,
@@ -142,45 +144,56 @@ impl StreamReader {
             self.upstream.output_seen();
             return said.then_some(Piece::Bytes { bytes, said });
         }
+        // Events that came whole pass as they came, uncopied; those that the network cut in two are put together first, so
+        // that the caller never gets a piece of what turns out to be an error.
+        let whole = self.passes_unread() && self.decoder.pending().is_empty();
         self.decoder.push(&bytes);
         let mut out = BytesMut::new();
-        let mut said = false;
-        loop {
+        let (mut passed, mut said) = (0, false);
+        let failed = loop {
             match self.decoder.next_event() {
-                Ok(Some(event)) => match self.look(&event, &mut out) {
-                    Ok(output) => said |= output,
-                    Err(failed) => {
-                        let rest = if self.forwards_whole() { bytes } else { out.freeze() };
-                        return Some(self.failed(*failed, rest));
+                Ok(Some(event)) => match self.look(&event, &mut out, !whole) {
+                    Ok(output) => {
+                        passed += event.raw.len();
+                        said |= output;
                     }
+                    Err(failed) => break Some(*failed),
                 },
-                Ok(None) => break,
+                Ok(None) => break None,
                 Err(error) => {
-                    let failed = Failed::own(Class::MalformedResponse, error.code(), error.to_string());
-                    return Some(self.failed(failed, Bytes::new()));
+                    break Some(Failed::own(Class::MalformedResponse, error.code(), error.to_string()));
                 }
             }
+        };
+        let bytes = if whole { bytes.slice(..passed.min(bytes.len())) } else { out.freeze() };
+        if let Some(failed) = failed {
+            return Some(self.failed(failed, bytes));
         }
         if said {
             self.said = true;
             self.upstream.output_seen();
         }
-        let bytes = if self.forwards_whole() { bytes } else { out.freeze() };
         (!bytes.is_empty()).then_some(Piece::Bytes { bytes, said })
     }
 
-    /// Whether bytes pass as they came, cut where the network cut them.
-    const fn forwards_whole(&self) -> bool {
+    /// Whether events pass to the caller as they came.
+    const fn passes_unread(&self) -> bool {
         matches!(self.shape, Shape::Passthrough) && !self.strip_usage
     }
 
-    /// Looks at one event; writes what the caller gets to `out` unless bytes pass whole. Answers whether it says
-    /// something.
-    fn look(&mut self, event: &Event, out: &mut BytesMut) -> Result<bool, Box<Failed>> {
+    /// Whether anything but comments came: an event of the caller's wire that the caller may wait for.
+    pub(crate) const fn began(&self) -> bool {
+        self.began
+    }
+
+    /// Looks at one event; writes what the caller gets to `out`, unless it passes as it came and `copies` is false. Answers
+    /// whether it says something.
+    fn look(&mut self, event: &Event, out: &mut BytesMut, copies: bool) -> Result<bool, Box<Failed>> {
+        self.began |= !event.is_blank();
         match &mut self.shape {
             Shape::Bytes => Ok(false),
             Shape::Passthrough => {
-                if self.strip_usage && !is_usage_chunk(&event.data) {
+                if copies && !(self.strip_usage && is_usage_chunk(&event.data)) {
                     out.extend_from_slice(&event.raw);
                 }
                 if event.is_blank() {
@@ -265,12 +278,14 @@ impl StreamReader {
     fn end(&mut self) -> Piece {
         if let Some(event) = self.decoder.finish() {
             let mut out = BytesMut::new();
-            if let Err(failed) = self.look(&event, &mut out) {
-                return self.failed(*failed, Bytes::new());
-            }
+            let said = match self.look(&event, &mut out, true) {
+                Ok(said) => said,
+                Err(failed) => return self.failed(*failed, Bytes::new()),
+            };
+            self.said |= said;
             if !out.is_empty() {
                 // The rest is for the caller; the end comes with the next call.
-                return Piece::Bytes { bytes: out.freeze(), said: false };
+                return Piece::Bytes { bytes: out.freeze(), said };
             }
         }
         if let Some(piece) = self.settle() {

@@ -24,6 +24,8 @@ use crate::cases::{Case, Provider};
 
 /// Text of every proper answer: an answer is whole when it is all there.
 const TEXT: &str = "Hello! How can I help you today?";
+/// The master key, where a case sets one.
+pub(crate) const KEY: &str = "sk-master";
 /// No answer of the gateway is larger.
 const CAP: usize = 1024 * 1024;
 /// The most that one call may take on a machine that is busy with other things.
@@ -120,6 +122,7 @@ impl Bed {
                 mock.script("u1", *script);
                 mock.listen(free, "u1").await.unwrap().address()
             }
+            Provider::Sends(sends) => sends.listen().await,
             Provider::Refuses => {
                 let socket = shut.insert(TcpSocket::new_v4().unwrap());
                 socket.bind(free).unwrap();
@@ -129,23 +132,7 @@ impl Bed {
         let yaml = yaml
             .set("d1.litellm_params.api_base", format!("http://{first}/v1"))
             .set("d2.litellm_params.api_base", format!("http://{second}/v1"));
-        let source = Memory::default();
-        source.file("config.yaml", yaml.text());
-        let loaded = load(Path::new("config.yaml"), &source, &Options::default());
-        let Some(config) = loaded.config else { panic!("{}", render(&loaded.diagnostics, false)) };
-        let parts =
-            Parts { network: NETWORK.clone(), clock: Clock::start(), seed: 7, fleet: FleetHandle::local() };
-        let gateway = Gateway::new(config, &source, parts).unwrap();
-        gateway.spawn();
-        let listener = bind(free).await.unwrap();
-        let address = listener.local_addr().unwrap();
-        let routes = Routes::all(&gateway);
-        let handler = move |request| {
-            let routes = routes.clone();
-            async move { routes.answer(request).await }
-        };
-        let limits = Limits { drain: Duration::ZERO, ..Limits::default() };
-        gateway.tasks.spawn(serve(listener, handler, limits, gateway.shutdown.clone()));
+        let (gateway, address) = gateway(&yaml).await;
         let client = Client::builder(TokioExecutor::new()).build_http();
         Self { mock, gateway, address, client, topology, _shut: shut }
     }
@@ -196,13 +183,37 @@ impl Bed {
     }
 
     pub(crate) async fn call(&self, kind: Kind) -> Reply {
-        tokio::time::timeout(PATIENCE, self.ask(kind)).await.unwrap()
+        self.call_to("g", kind).await
+    }
+
+    /// Calls a model group, or a deployment by its id.
+    pub(crate) async fn call_to(&self, model: &str, kind: Kind) -> Reply {
+        tokio::time::timeout(PATIENCE, self.ask(model, kind)).await.unwrap()
+    }
+
+    /// Probes a deployment now, as an operator does.
+    pub(crate) async fn probe(&self, id: &str) -> Value {
+        let path = format!("/haleway/deployments/{id}/probe");
+        tokio::time::timeout(PATIENCE, self.page(Method::POST, &path)).await.unwrap()
     }
 
     #[expect(clippy::disallowed_methods, reason = "capped by Limited")]
-    async fn ask(&self, kind: Kind) -> Reply {
+    async fn page(&self, method: Method, path: &str) -> Value {
+        let request = Request::builder()
+            .method(method)
+            .uri(format!("http://{}{path}", self.address))
+            .header("authorization", format!("Bearer {KEY}"))
+            .body(Full::default())
+            .unwrap();
+        let body = self.client.request(request).await.unwrap().into_body();
+        let body = Limited::new(body, CAP).collect().await.unwrap().to_bytes();
+        serde_json::from_slice(&body).unwrap()
+    }
+
+    #[expect(clippy::disallowed_methods, reason = "capped by Limited")]
+    async fn ask(&self, model: &str, kind: Kind) -> Reply {
         let body = json!({
-            "model": "g",
+            "model": model,
             "messages": [{"role": "user", "content": "How are you?"}],
             "stream": kind == Kind::Stream,
         });
@@ -210,6 +221,7 @@ impl Bed {
             .method(Method::POST)
             .uri(format!("http://{}/v1/chat/completions", self.address))
             .header("content-type", "application/json")
+            .header("authorization", format!("Bearer {KEY}"))
             .body(Full::from(body.to_string()))
             .unwrap();
         let response = self.client.request(request).await.unwrap();
@@ -218,6 +230,7 @@ impl Bed {
             head.headers.get(name).map(|value| value.to_str().unwrap().to_owned()).unwrap_or_default()
         };
         let body = Limited::new(body, CAP).collect().await.map(http_body_util::Collected::to_bytes);
+        let class = body.as_ref().map(|body| class(body)).unwrap_or_default();
         let got = match body {
             Err(_cut) => Got::Broken,
             Ok(body) if head.status.as_u16() >= 400 => error(head.status.as_u16(), &body),
@@ -226,15 +239,39 @@ impl Bed {
                 Kind::Stream => stream(&body),
             },
         };
-        Reply { got, attempts: header("x-haleway-attempts"), skipped: header("x-haleway-skipped") }
+        Reply { got, class, attempts: header("x-haleway-attempts"), skipped: header("x-haleway-skipped") }
     }
+}
+
+/// Starts a gateway on a free port.
+pub(crate) async fn gateway(yaml: &Yaml) -> (Arc<Gateway>, SocketAddr) {
+    let source = Memory::default();
+    source.file("config.yaml", yaml.text());
+    let loaded = load(Path::new("config.yaml"), &source, &Options::default());
+    let Some(config) = loaded.config else { panic!("{}", render(&loaded.diagnostics, false)) };
+    let parts =
+        Parts { network: NETWORK.clone(), clock: Clock::start(), seed: 7, fleet: FleetHandle::local() };
+    let gateway = Gateway::new(config, &source, parts).unwrap();
+    gateway.spawn();
+    let listener = bind(SocketAddr::from((Ipv4Addr::LOCALHOST, 0))).await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let routes = Routes::all(&gateway);
+    let handler = move |request| {
+        let routes = routes.clone();
+        async move { routes.answer(request).await }
+    };
+    let limits = Limits { drain: Duration::ZERO, ..Limits::default() };
+    gateway.tasks.spawn(serve(listener, handler, limits, gateway.shutdown.clone()));
+    (gateway, address)
 }
 
 /// What the caller got.
 pub(crate) struct Reply {
     pub(crate) got: Got,
-    attempts: String,
-    skipped: String,
+    /// The class that an error names.
+    pub(crate) class: String,
+    pub(crate) attempts: String,
+    pub(crate) skipped: String,
 }
 
 pub(crate) fn yaml(topology: Topology) -> Yaml {
@@ -245,6 +282,11 @@ pub(crate) fn yaml(topology: Topology) -> Yaml {
             .set("d2.litellm_params.order", 2),
         Topology::Fallback => Yaml::b2f(),
     }
+}
+
+fn class(body: &[u8]) -> String {
+    let body: Value = serde_json::from_slice(body).unwrap_or_default();
+    body["error"]["class"].as_str().unwrap_or_default().to_owned()
 }
 
 fn error(status: u16, body: &[u8]) -> Got {

@@ -7,6 +7,7 @@ use haleway_testkit::{Behaviour, Script, Yaml};
 use serde_json::json;
 
 use crate::bed::{Got, Kind, Seen};
+use crate::bytes::Sends;
 
 /// Every limit of the cases that wait for one.
 const LIMIT: Duration = Duration::from_secs(1);
@@ -16,6 +17,8 @@ const LONG: Duration = Duration::from_secs(600);
 /// What the first provider does.
 pub(crate) enum Provider {
     Does(Box<Script>),
+    /// Bytes, whatever is asked.
+    Sends(Sends),
     /// Nobody listens there.
     Refuses,
 }

@@ -7,9 +7,13 @@
 #[cfg(test)]
 mod bed;
 #[cfg(test)]
+mod bytes;
+#[cfg(test)]
 mod cases;
 #[cfg(test)]
 mod realtime;
+#[cfg(test)]
+mod recorded;
 #[cfg(test)]
 mod table;
 
