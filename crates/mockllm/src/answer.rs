@@ -335,7 +335,8 @@ fn paced(events: Vec<Event>, behaviour: &Behaviour, is_anthropic: bool) -> VecDe
         pieces.push_back(Piece::Data(event.bytes));
     }
     if behaviour.act == Act::ErrorEvent {
-        let body = error_body::event(behaviour.status.unwrap_or(500), is_anthropic);
+        let usual = || error_body::event(behaviour.status.unwrap_or(500), is_anthropic);
+        let body = behaviour.body.clone().unwrap_or_else(usual);
         let event = if is_anthropic { Event::named("error", &body) } else { Event::data(&body) };
         pieces.push_back(Piece::Data(event.bytes));
     }

@@ -29,7 +29,7 @@ pub enum Act {
     Stall,
     /// A proper answer whose connection closes after `after` events (half of the body, if not a stream).
     Cut,
-    /// A 200 stream whose event number `after` (from 0) is an error with code `status`; then it ends.
+    /// A 200 stream whose event number `after` (from 0) is an error with code `status`, or `body`; then it ends.
     ErrorEvent,
     /// A 200 without a body.
     Empty,

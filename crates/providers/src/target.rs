@@ -14,6 +14,7 @@ use http::{HeaderMap, HeaderValue, Method, Uri, header};
 
 use crate::bridge;
 use crate::catalogue::{Catalogue, CatalogueRow, ModelFacts, Prices, ProbeCandidate};
+use crate::classify;
 use crate::credential::CredentialSource;
 use crate::registry::{Provider, Wire};
 use crate::resolve::free::FreeRoute;
@@ -94,6 +95,17 @@ pub(crate) struct Defaults {
 }
 
 impl Target {
+    /// `text` without the secrets that this deployment sends, whatever they look like: providers quote the key they refuse.
+    /// One of fewer than eight characters is looked for as a word of its own only, so that it spoils no others.
+    pub fn without_own_secrets(&self, text: String) -> String {
+        let secrets = self.headers.values().filter(|value| value.is_sensitive());
+        secrets.fold(text, |text, value| {
+            let Ok(value) = value.to_str() else { return text };
+            let secret = value.rsplit(' ').next().unwrap_or(value);
+            classify::without(text, secret)
+        })
+    }
+
     /// Whether the deployment has a road of its own for `operation`. Messages, responses and chat completions are served
     /// over one another where it has none.
     pub fn serves(&self, operation: Operation) -> bool {

@@ -56,6 +56,11 @@ impl Bridge {
     }
 }
 
+/// Whether `operation` is served over another one.
+pub(crate) fn serves(target: &Target, operation: Operation) -> bool {
+    Bridge::of(target, operation).is_some()
+}
+
 /// The call that serves `operation` over another one.
 pub(crate) fn build(
     target: &Target,

@@ -26,6 +26,7 @@ mod tests;
 
 pub use consequence::{Consequence, RetryOther, RetrySame, consequence};
 pub use redact::redact;
+pub(crate) use redact::without;
 pub use transport::{Transport, classify_transport};
 
 use extract::Extract;

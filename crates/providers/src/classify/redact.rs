@@ -79,6 +79,30 @@ pub fn redact(text: &str) -> Cow<'_, str> {
     }
 }
 
+/// A secret that is shorter than this may be a part of any word.
+const MIN_PART: usize = 8;
+
+/// `text` without `secret`, wherever it stands; a short one only where it is a word of its own.
+pub(crate) fn without(text: String, secret: &str) -> String {
+    if secret.is_empty() || !text.contains(secret) {
+        return text;
+    }
+    if secret.len() >= MIN_PART {
+        return text.replace(secret, REPLACEMENT);
+    }
+    let is_part = |c: Option<char>| c.is_some_and(char::is_alphanumeric);
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text.as_str();
+    while let Some((before, after)) = rest.split_once(secret) {
+        out.push_str(before);
+        let inside = is_part(out.chars().next_back()) || is_part(after.chars().next());
+        out.push_str(if inside { secret } else { REPLACEMENT });
+        rest = after;
+    }
+    out.push_str(rest);
+    out
+}
+
 /// Start and end of each run of characters that keys are made of; a full stop that ends a sentence is none.
 fn tokens(text: &str) -> impl Iterator<Item = (usize, usize)> {
     let is_part = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'*' | b'.' | b'+');

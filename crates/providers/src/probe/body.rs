@@ -11,6 +11,7 @@ use jiff::tz::TimeZone;
 use serde_json::{Map, Value, json};
 
 use super::{CannotProbe, Expectation, Probe, ProbeMemory, ProbeSettings, clip, picture};
+use crate::bridge;
 use crate::catalogue::ProbeCandidate;
 use crate::resolve::Habits;
 use crate::resolve::model::id_for;
@@ -51,6 +52,7 @@ impl Target {
         if mode == Mode::Realtime {
             return super::realtime::probe(self, settings);
         }
+        let mode = self.asked_as(mode)?;
         let operation = operation(mode)?;
         if !self.serves(operation) {
             return Err(CannotProbe {
@@ -95,6 +97,15 @@ impl Target {
             .map_err(|refusal| invalid(format!("health_check_params cannot be sent: {}", refusal.message)))?;
         call.headers.insert(http::header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
         Ok(Probe { call, expect, deadline: draft.deadline(), prices: self.prices_of(model.as_deref()) })
+    }
+
+    /// The mode on the wire: calls that are served over another API are probed over it, since that is where they go.
+    fn asked_as(&self, mode: Mode) -> Result<Mode, CannotProbe> {
+        let operation = operation(mode)?;
+        if self.serves(operation) || !bridge::serves(self, operation) {
+            return Ok(mode);
+        }
+        Ok(if self.serves(Operation::Chat) { Mode::Chat } else { Mode::Responses })
     }
 
     fn no_mode(&self, word: &str) -> CannotProbe {

@@ -21,6 +21,6 @@ pub(super) fn finding(target: &Target, mode: Mode, answer: &ProbeAnswer<'_>) -> 
         reason: fault.reason,
         status: answer.status,
         retry_after: fault.retry_after,
-        message: fault.message,
+        message: target.without_own_secrets(fault.message),
     }
 }

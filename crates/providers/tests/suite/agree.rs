@@ -1,35 +1,96 @@
 //! A probe reaches exactly what traffic reaches: the same URL, host, credential and model, for any model string.
 
-use haleway_providers::{CallOptions, Mode, Operation, ProbeMemory, ProbeSettings, Target};
-use haleway_wire::Envelope;
+use haleway_providers::{
+    Call, CallOptions, Mode, Operation, ProbeMemory, ProbeSettings, Refusal, ResolveError, Target,
+};
+use haleway_wire::{Envelope, Form};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use crate::common::{any, deployment};
 
-/// What a call reaches.
-fn reach(target: &Target, mode: Mode, operation: Operation) -> Option<[(String, Vec<u8>, Value); 2]> {
-    let probe = target.probe(mode, &ProbeSettings::default(), &ProbeMemory::default(), 3).ok()?.call;
-    let client = r#"{"model":"group","messages":[{"role":"user","content":"x"}],"input":"x","prompt":"x","query":"q","documents":["d"]}"#;
-    let body = Envelope::parse(client.as_bytes()).unwrap();
-    let traffic = target.call(operation, &body, None, CallOptions::default()).ok()?;
-    Some([probe, traffic].map(|call| {
-        let mut auth = Vec::new();
-        for name in ["authorization", "api-key", "x-api-key", "x-goog-api-key", "x-sub"] {
-            auth.extend_from_slice(call.headers.get(name).map_or(&b"-"[..], |value| value.as_bytes()));
-        }
-        let body: Value = serde_json::from_slice(&call.body.to_bytes()).unwrap();
-        (call.uri.to_string(), auth, body["model"].clone())
-    }))
+/// Where a call arrives, with which credential and for which model.
+#[derive(Debug, PartialEq)]
+struct Reached {
+    url: String,
+    credential: Vec<(String, Vec<u8>)>,
+    model: Value,
 }
 
-const MODES: [(Mode, Operation); 5] = [
+/// Every header that may hold a credential, of any provider.
+fn reached(call: &Call) -> Reached {
+    let secret = |name: &str| {
+        name.contains("auth") || name.contains("key") || name.contains("token") || name == "x-sub"
+    };
+    let mut credential: Vec<_> = call
+        .headers
+        .iter()
+        .filter(|(name, value)| secret(name.as_str()) || value.is_sensitive())
+        .map(|(name, value)| (name.as_str().to_owned(), value.as_bytes().to_vec()))
+        .collect();
+    credential.sort();
+    let bytes = call.body.to_bytes();
+    let kind = call.headers.get("content-type").map_or("", |kind| kind.to_str().unwrap());
+    let model = if let Ok(form) = Form::parse(kind, &bytes) {
+        form.parts().iter().find(|part| part.name == "model").and_then(|part| part.text()).map(Value::from)
+    } else {
+        let body: Value = serde_json::from_slice(&bytes).unwrap_or_default();
+        ["model", "model_id"].iter().find_map(|name| body.get(name).cloned())
+    };
+    // How the sound is wanted is the caller's choice, as the cap of a chat is.
+    let url = call.uri.to_string().replace("?output_format=mp3_22050_32", "");
+    Reached { url, credential, model: model.unwrap_or_default() }
+}
+
+/// A caller's call that is served as the operation wants it.
+fn traffic(target: &Target, operation: Operation) -> Result<Call, Refusal> {
+    match operation {
+        Operation::Realtime => target.session(None, None),
+        _ if operation.file().is_some() => {
+            let fields = if operation == Operation::ImageEdits { json!({"prompt": "x"}) } else { json!({}) };
+            crate::media::upload(target, operation, &fields)
+        }
+        _ => {
+            let document = json!({"type": "document_url", "document_url": "https://own.example/a.pdf"});
+            let messages = json!([{"role": "user", "content": "x"}]);
+            let client = match operation {
+                Operation::Chat => json!({"messages": messages}),
+                Operation::Messages => json!({"messages": messages, "max_tokens": 9}),
+                Operation::Completions | Operation::Images => json!({"prompt": "x"}),
+                Operation::Rerank => json!({"query": "q", "documents": ["d"]}),
+                Operation::Speech => json!({"input": "x", "voice": "alloy"}),
+                Operation::Ocr => json!({"document": document}),
+                _ => json!({"input": "x"}),
+            };
+            let text = client.to_string();
+            target.call(operation, &Envelope::parse(text.as_bytes()).unwrap(), None, CallOptions::default())
+        }
+    }
+}
+
+/// Every mode that is probed with the request that traffic sends. Batches and videos are probed by a free call: nothing is
+/// made for a probe.
+const MODES: [(Mode, Operation); 12] = [
     (Mode::Chat, Operation::Chat),
     (Mode::Completion, Operation::Completions),
     (Mode::Embedding, Operation::Embeddings),
     (Mode::Responses, Operation::Responses),
     (Mode::Rerank, Operation::Rerank),
+    (Mode::AnthropicMessages, Operation::Messages),
+    (Mode::AudioSpeech, Operation::Speech),
+    (Mode::AudioTranscription, Operation::Transcriptions),
+    (Mode::ImageGeneration, Operation::Images),
+    (Mode::ImageEdit, Operation::ImageEdits),
+    (Mode::Ocr, Operation::Ocr),
+    (Mode::Realtime, Operation::Realtime),
 ];
+
+/// What a probe and a call reach, where both can be made.
+fn reach(target: &Target, mode: Mode, operation: Operation) -> Option<[Reached; 2]> {
+    let probe = target.probe(mode, &ProbeSettings::default(), &ProbeMemory::default(), 3).ok()?.call;
+    let traffic = traffic(target, operation).ok()?;
+    Some([reached(&probe), reached(&traffic)])
+}
 
 fn assert_agreement(target: &Target) -> usize {
     let mut compared = 0;
@@ -40,6 +101,63 @@ fn assert_agreement(target: &Target) -> usize {
         }
     }
     compared
+}
+
+/// Every provider in every mode that it serves: what is probed is what is called, and both can be made.
+#[test]
+fn a12_every_provider_agrees_in_every_mode_it_serves() {
+    let file: Value = serde_json::from_str(include_str!("../fixtures/providers.json")).unwrap();
+    let providers = file.as_object().unwrap();
+    let (mut compared, mut wrong) = (0, Vec::new());
+    for provider in providers.keys() {
+        let prefix = if provider == "openai_compatible" { "openai" } else { provider.as_str() };
+        for (mode, operation) in MODES {
+            let id = match (prefix, mode) {
+                ("bedrock", Mode::Embedding) => "amazon.titan-embed-text-v2:0",
+                ("bedrock", Mode::Rerank) => "arn:aws:bedrock:us-west-2::foundation-model/amazon.rerank-v1:0",
+                ("bedrock", Mode::ImageGeneration) => "amazon.nova-canvas-v1:0",
+                ("bedrock", _) => "anthropic.claude-3-haiku-20240307-v1:0",
+                ("replicate", _) => "owner/model",
+                _ => "some-model",
+            };
+            let params = json!({
+                "model": format!("{prefix}/{id}"), "api_key": "sk-canary-1", "vertex_project": "p", "project_id": "p",
+                "api_version": "2024-10-21",
+                "api_base": (provider == "openai_compatible").then_some("https://own.example/v1"),
+            });
+            let mut params = params;
+            if params["api_base"].is_null() {
+                params.as_object_mut().unwrap().remove("api_base");
+            }
+            let made = deployment(params.clone(), Some(mode.as_str()), &[]);
+            let target = match made {
+                Err(ResolveError::MissingBase { .. }) => {
+                    params["api_base"] = json!("https://own.example");
+                    deployment(params, Some(mode.as_str()), &[])
+                }
+                other => other,
+            };
+            let Ok(target) = target else { continue };
+            match reach(&target, mode, operation) {
+                Some([probe, traffic]) if probe != traffic => {
+                    wrong.push(format!("{provider} {mode}:\n  {probe:?}\n  {traffic:?}"));
+                }
+                Some(_) => compared += 1,
+                None => {
+                    let (probe, call) = (
+                        target.probe(mode, &ProbeSettings::default(), &ProbeMemory::default(), 3).err(),
+                        traffic(&target, operation).err(),
+                    );
+                    if probe.is_some() != call.is_some() {
+                        wrong.push(format!("{provider} {mode}: only one can be made: {probe:?} {call:?}"));
+                    }
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{} wrong:\n{}", wrong.len(), wrong.join("\n"));
+    assert_eq!(providers.len(), 41);
+    assert!(compared >= 120, "only {compared} pairs were compared");
 }
 
 #[test]

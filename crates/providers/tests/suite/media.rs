@@ -14,7 +14,7 @@ use crate::common::{any, deployment};
 use crate::golden::Golden;
 
 /// The call of a form with these fields and a file.
-fn upload(target: &Target, operation: Operation, fields: &Value) -> Result<Call, Refusal> {
+pub(crate) fn upload(target: &Target, operation: Operation, fields: &Value) -> Result<Call, Refusal> {
     let mut form = Form::new("b");
     for (name, value) in fields.as_object().unwrap() {
         form.push_text(name, value.as_str().unwrap());

@@ -4,6 +4,7 @@
 //! then another deployment may still serve the call and the caller will not know.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use bytes::Bytes;
 use haleway_health::Class;
@@ -99,8 +100,7 @@ pub(crate) async fn run(mut attempt: Attempt, ask: &Ask<'_>) -> Ended {
     };
     let target = &attempt.deployment().target;
     let judge = Judge {
-        provider: target.provider.id,
-        mode: target.mode,
+        deployment: Arc::clone(attempt.deployment()),
         callers_model: ask.captured.is_some(),
         now_millis: clock.now().as_millis(),
     };

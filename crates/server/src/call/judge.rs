@@ -1,18 +1,20 @@
 //! What an answer means, with what only the call knows: whose model name it was.
 
+use std::sync::Arc;
+
 use haleway_health::Class;
+use haleway_providers::Operation;
 use haleway_providers::classify::{Answer, Fault, classify, first_event};
-use haleway_providers::{Mode, Operation};
 use haleway_wire::chat::{AnswerKind, StreamKind};
 use http::HeaderMap;
 
 use crate::call::failure::Failed;
+use crate::deployment::Deployment;
 
 /// How to read the answers of one attempt.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(crate) struct Judge {
-    pub(crate) provider: &'static str,
-    pub(crate) mode: Mode,
+    pub(crate) deployment: Arc<Deployment>,
     /// The caller, not the configuration, named the model (a wildcard took it): a missing model is then the caller's
     /// mistake and says nothing about the deployment (report D15).
     pub(crate) callers_model: bool,
@@ -36,8 +38,16 @@ impl Judge {
         self.judged(fault, headers)
     }
 
-    const fn read<'a>(&self, status: u16, headers: &'a HeaderMap, body: &'a [u8]) -> Answer<'a> {
-        Answer { provider: self.provider, mode: self.mode, status, headers, body, now_ms: self.now_millis }
+    fn read<'a>(&self, status: u16, headers: &'a HeaderMap, body: &'a [u8]) -> Answer<'a> {
+        let target = &self.deployment.target;
+        Answer {
+            provider: target.provider.id,
+            mode: target.mode,
+            status,
+            headers,
+            body,
+            now_ms: self.now_millis,
+        }
     }
 
     fn judged(&self, fault: Fault, headers: HeaderMap) -> Judged {
@@ -47,7 +57,8 @@ impl Judge {
             let failed = Failed::own(Class::MalformedResponse, "bad_answer", message);
             return Judged { unlisted: false, failed };
         }
-        let fault = if self.callers_model { fault.for_callers_model() } else { fault };
+        let mut fault = if self.callers_model { fault.for_callers_model() } else { fault };
+        fault.message = self.deployment.target.without_own_secrets(fault.message);
         Judged { unlisted: fault.unlisted, failed: Failed::classified(fault, headers) }
     }
 }

@@ -13,6 +13,7 @@ use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use haleway_health::{ProbePolicy, Slot, Timestamp, Verdict};
+use haleway_routing::Via;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
@@ -36,14 +37,18 @@ impl HealthQuery {
         self.model_id.is_some() || self.model.as_deref().is_some_and(|model| !model.is_empty())
     }
 
-    fn wants(&self, deployment: &Deployment) -> bool {
-        match (&self.model_id, &self.model) {
+    /// The deployments that are asked about: one by id, a group by its name or an alias, or those of a provider's model.
+    fn wanted(&self, live: &Live) -> Vec<Arc<Deployment>> {
+        let named = self.model.as_deref().map(|model| match live.table.resolve(model) {
+            Ok(found) if found.via == Via::Alias => live.table.group_name(found.group),
+            Ok(_) | Err(_) => model,
+        });
+        let wants = |deployment: &Deployment| match (&self.model_id, named) {
             (Some(id), _) => **deployment.id() == **id,
-            (None, Some(model)) => {
-                *deployment.model.name == **model || deployment.model.params.model == *model
-            }
+            (None, Some(model)) => *deployment.model.name == *model || deployment.model.params.model == model,
             (None, None) => true,
-        }
+        };
+        live.each().filter(|deployment| wants(deployment)).cloned().collect()
     }
 }
 
@@ -55,7 +60,7 @@ pub(super) async fn health(
 ) -> Result<Response, PageError> {
     let live = gateway.live.load_full();
     live.keys.admit(&headers)?;
-    let wanted: Vec<_> = live.each().filter(|deployment| query.wants(deployment)).cloned().collect();
+    let wanted = query.wanted(&live);
     if let (Some(id), true) = (&query.model_id, wanted.is_empty()) {
         return Ok(Detail(StatusCode::NOT_FOUND, format!("Model with ID {id} not found")).into_response());
     }

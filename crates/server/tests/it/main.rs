@@ -29,7 +29,11 @@ mod recorded;
 #[cfg(test)]
 mod recovery;
 #[cfg(test)]
+mod reports;
+#[cfg(test)]
 mod routing;
+#[cfg(test)]
+mod secrets;
 #[cfg(test)]
 mod seeds;
 #[cfg(test)]
