@@ -52,8 +52,8 @@ under `drop_params`.
 
 - **gemini** takes pictures, sound and documents inline, and URLs only of Google's files and of YouTube. The signature
   of a thought is in `tool_calls[].provider_specific_fields.thought_signature` and goes back from there. Pictures are
-  asked of Imagen by `predict`, of models with `gemini` in their name by `generateContent`. Speech and live
-  sessions are not served.
+  asked of Imagen by `predict`, of models with `gemini` in their name by `generateContent`. Live sessions
+  are not served.
 - **vertex_ai** needs a project (`vertex_project`, `VERTEXAI_PROJECT`, or the credential's own) and a location
   (`vertex_location`, `VERTEXAI_LOCATION`, `VERTEX_LOCATION`, `us-central1`); `global`, `eu` and `us` have hosts of their
   own. The model's name says the wire: `claude-...` speaks Anthropic's (also for `/v1/messages`), `mistral...`,
@@ -76,6 +76,10 @@ anew, the gateway's own fields are taken out, and the deployment's defaults are 
 where OpenAI's path for them exists (`openai`, any compatible server, `azure`, `groq`, `together_ai`, `fireworks_ai`,
 `hosted_vllm`), variations of pictures by `openai` and compatible servers.
 
+- **gemini** and **vertex_ai** speak and listen by `generateContent`. Speech is `wav` (the default) or `pcm`; a voice is one of
+  Google's (`Kore`, `Puck`, ...), OpenAI's names stand for one each; `instructions` are said before the text, `speed` cannot
+  be. A recording is sent inline with the task to write it down, with `language` and `prompt` as hints; `verbose_json` has
+  no words and no duration.
 - **deepgram** is sent the file as the body. OpenAI's `language` and Deepgram's own fields (`smart_format`, `diarize`, ...)
   stand in the query. `response_format` may be `json`, `verbose_json` (with words) or `text`; `prompt` cannot be said. The
   voice of speech is part of the model's name (`deepgram/aura-2-thalia-en`), so `voice` is passed over.

@@ -57,6 +57,7 @@ pub fn judge(
         Mode::AudioSpeech if matches!(reply(target, expect.mode), Reply::Passthrough) => {
             verdict::speech(answer.headers, answer.body)
         }
+        Mode::AudioSpeech if wires::gemini::speech::is_silent(answer.body) => Verdict::Blank,
         Mode::AudioTranscription => {
             transcription::judge(reply(target, expect.mode), answer.headers, answer.body)
         }

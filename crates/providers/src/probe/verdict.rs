@@ -57,6 +57,9 @@ pub(super) fn read(expect: &Expectation, reply: Reply, body: &[u8], is_stream: b
     let value = match reply {
         Reply::Passthrough => value,
         Reply::Translated(mut translator) => match translator.progress(value.to_string().as_bytes()) {
+            Ok(Progress::Done(bytes)) if expect.mode == Mode::AudioSpeech => {
+                return super::speech::judge(&HeaderMap::new(), &bytes);
+            }
             Ok(Progress::Done(bytes)) => match parse(&bytes) {
                 Ok(value) => value,
                 Err(what) => return Verdict::Malformed(what),

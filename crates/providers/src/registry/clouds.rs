@@ -128,14 +128,14 @@ pub(super) const VERTEX_AI: Provider = Provider {
         at(
             Mode::AudioSpeech,
             Method::Post,
-            "https://{geo}-texttospeech.googleapis.com/v1/text:synthesize",
-            Wire::Google,
+            "...publishers/google/models/{model}:generateContent",
+            Wire::Gemini,
         ),
         at(
             Mode::AudioTranscription,
             Method::Post,
-            "https://{location}-speech.googleapis.com/v2/projects/{project}/locations/{location}/recognizers/_:recognize",
-            Wire::Google,
+            "...publishers/google/models/{model}:generateContent",
+            Wire::Gemini,
         ),
         at(
             Mode::Rerank,
@@ -189,8 +189,8 @@ pub(super) const GEMINI: Provider = Provider {
         at(Mode::Embedding, Method::Post, "/models/{model}:batchEmbedContents", Wire::Gemini),
         at(Mode::ImageGeneration, Method::Post, "/models/{model}:predict", Wire::Imagen),
         at(Mode::VideoGeneration, Method::Post, "/models/{model}:predictLongRunning", Wire::Gemini),
-        at(Mode::AudioSpeech, Method::Post, "/models/{model}:generateContent", Wire::Google),
-        at(Mode::AudioTranscription, Method::Post, "/interactions", Wire::Google),
+        at(Mode::AudioSpeech, Method::Post, "/models/{model}:generateContent", Wire::Gemini),
+        at(Mode::AudioTranscription, Method::Post, "/models/{model}:generateContent", Wire::Gemini),
         at(
             Mode::Realtime,
             Method::WebSocket,

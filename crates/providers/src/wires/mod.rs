@@ -10,7 +10,7 @@ mod dashscope;
 mod deepgram;
 mod elevenlabs;
 pub(crate) mod follow;
-mod gemini;
+pub(crate) mod gemini;
 mod members;
 mod ollama;
 mod openai;

@@ -169,8 +169,8 @@ fn a_probe_asks_for_no_thoughts_where_the_model_takes_that() {
 
 #[test]
 fn what_needs_another_service_is_refused_by_name() {
-    for model in ["gemini/gemini-2.5-flash-preview-tts", "vertex_ai/gemini-2.5-flash-tts"] {
-        let error = deployment(json!({"model": model, "api_key": "k"}), None, &[]).unwrap_err();
+    for model in ["gemini/gemini-2.5-flash-live-preview", "vertex_ai/gemini-live-2.5-flash"] {
+        let error = deployment(json!({"model": model, "api_key": "k"}), Some("realtime"), &[]).unwrap_err();
         assert_eq!(error.code(), "wire_not_supported", "{model}");
         assert!(error.to_string().contains(model.split('/').next().unwrap()), "{error}");
     }

@@ -1,6 +1,7 @@
 //! Calls with files and sound: where they go, what they hold there, and what comes back. The answers of Deepgram and
 //! ElevenLabs are golden files (see `golden`).
 
+use base64::Engine as _;
 use bytes::Bytes;
 use haleway_providers::{
     Call, CallOptions, ClientBody, Judgement, Mode, Operation, ProbeAnswer, ProbeMemory, ProbeSettings,
@@ -287,5 +288,109 @@ fn a_voice_that_is_offered_is_learnt_once() {
         let asked = target.probe(Mode::AudioSpeech, &asked, &memory, 1).unwrap().call;
         let sent: Value = serde_json::from_slice(&asked.body.to_bytes()).unwrap();
         assert_eq!(sent["voice"], "mine", "health_check_voice outranks what was learnt");
+    }
+}
+
+/// Sound of so many samples, as Google sends it.
+fn google_sound(samples: usize) -> Value {
+    let data = base64::engine::general_purpose::STANDARD.encode(vec![7_u8; 2 * samples]);
+    json!({"candidates": [{"index": 0, "finishReason": "STOP", "content": {"parts": [
+        {"inlineData": {"mimeType": "audio/L16;codec=pcm;rate=16000", "data": data}}]}}]})
+}
+
+#[test]
+fn gemini_speaks_in_its_own_voices_and_its_samples_become_a_file() {
+    for (model, url) in [
+        (
+            "gemini/gemini-2.5-flash-preview-tts",
+            "/v1beta/models/gemini-2.5-flash-preview-tts:generateContent",
+        ),
+        ("vertex_ai/gemini-2.5-flash-tts", "/models/gemini-2.5-flash-tts:generateContent"),
+    ] {
+        let params = json!({"model": model, "api_key": "k", "vertex_project": "p"});
+        let target = deployment(params, Some("audio_speech"), &[]).unwrap();
+        let speak = |body: Value| {
+            let text = body.to_string();
+            let body = Envelope::parse(text.as_bytes()).unwrap();
+            target.call(Operation::Speech, &body, None, CallOptions::default())
+        };
+        let call = speak(
+            json!({"model": "g", "input": "hi", "voice": "nova", "instructions": "calmly", "safetySettings": []}),
+        );
+        let call = call.unwrap();
+        assert!(call.uri.path().ends_with(url), "{}", call.uri);
+        assert_eq!(
+            crate::common::body(&call),
+            json!({
+                "contents": [{"role": "user", "parts": [{"text": "calmly\n\nhi"}]}], "safetySettings": [],
+                "generationConfig": {"responseModalities": ["AUDIO"],
+                    "speechConfig": {"voiceConfig": {"prebuiltVoiceConfig": {"voiceName": "Aoede"}}}},
+            })
+        );
+        let Reply::Translated(mut reader) = call.reply else { panic!("not translated") };
+        let answer = google_sound(300).to_string();
+        let file = reader.answer(answer.as_bytes()).unwrap();
+        assert_eq!((file.len(), &file[..4], &file[8..16]), (644, &b"RIFF"[..], &b"WAVEfmt "[..]));
+        assert_eq!(file[24..28], 16_000_u32.to_le_bytes(), "samples per second");
+        assert_eq!(reader.content_type(), "audio/wav");
+        let bare =
+            speak(json!({"model": "g", "input": "hi", "voice": "Kore", "response_format": "pcm"})).unwrap();
+        let Reply::Translated(mut reader) = bare.reply else { panic!("not translated") };
+        assert_eq!(
+            (reader.answer(answer.as_bytes()).unwrap().len(), reader.content_type()),
+            (600, "audio/pcm")
+        );
+        assert!(
+            reader.answer(br#"{"candidates":[{"finishReason":"OTHER"}]}"#).is_err(),
+            "silence is no answer"
+        );
+        let refusal = speak(json!({"model": "g", "input": "hi", "response_format": "mp3"})).unwrap_err();
+        assert_eq!(
+            (refusal.code, refusal.param.as_deref()),
+            ("untranslatable_request", Some("response_format"))
+        );
+    }
+}
+
+#[test]
+fn a_probe_of_geminis_speech_is_judged_by_its_sound() {
+    let target = any("gemini/gemini-2.5-flash-preview-tts", Some("audio_speech")).unwrap();
+    let mut memory = ProbeMemory::default();
+    let probe = target.probe(Mode::AudioSpeech, &ProbeSettings::default(), &memory, 1).unwrap();
+    let headers = HeaderMap::new();
+    let mut verdict = |body: &Value| {
+        let body = body.to_string();
+        let answer = ProbeAnswer { status: 200, headers: &headers, body: body.as_bytes(), now_ms: 0 };
+        judge(&target, &probe.expect, &answer, &mut memory)
+    };
+    assert!(matches!(verdict(&google_sound(2000)), Judgement::Healthy { degraded: None }));
+    assert!(matches!(verdict(&google_sound(10)), Judgement::Unhealthy(_)), "a header and no sound");
+    assert!(matches!(verdict(&json!({"candidates": []})), Judgement::Unhealthy(_)));
+}
+
+#[test]
+fn gemini_writes_down_what_it_hears() {
+    for model in ["gemini/gemini-2.5-flash", "vertex_ai/gemini-2.5-flash"] {
+        let params = json!({"model": model, "api_key": "k", "vertex_project": "p"});
+        let target = deployment(params, Some("audio_transcription"), &[]).unwrap();
+        let fields =
+            json!({"language": "de", "prompt": "Haleway", "temperature": "0.2", "response_format": "text"});
+        let call = upload(&target, Operation::Transcriptions, &fields).unwrap();
+        assert!(call.uri.path().ends_with("/models/gemini-2.5-flash:generateContent"), "{}", call.uri);
+        let body = crate::common::body(&call);
+        assert_eq!(
+            body["contents"][0]["parts"][0],
+            json!({"inlineData": {"mimeType": "audio/wav", "data": "UklGRnNvdW5k"}})
+        );
+        let task = body["contents"][0]["parts"][1]["text"].as_str().unwrap();
+        assert!(task.contains("\"de\"") && task.contains("Haleway"), "{task}");
+        assert_eq!(body["generationConfig"], json!({"temperature": 0.2}));
+        let Reply::Translated(mut reader) = call.reply else { panic!("not translated") };
+        let heard = br#"{"candidates":[{"finishReason":"STOP","content":{"parts":[{"text":" hello \n"}]}}]}"#;
+        assert_eq!(reader.answer(heard).unwrap(), "hello\n");
+        assert!(reader.answer(b"{}").is_err());
+        let refusal =
+            upload(&target, Operation::Transcriptions, &json!({"response_format": "srt"})).unwrap_err();
+        assert!(refusal.retry_other, "another provider may have subtitles");
     }
 }

@@ -443,7 +443,7 @@ fn a_header_that_cannot_be_sent_is_named_without_its_value() {
 
 #[test]
 fn a_wire_that_is_not_spoken_is_refused_by_name() {
-    let error = any("gemini/gemini-2.5-flash", Some("audio_transcription")).unwrap_err();
+    let error = any("gemini/gemini-2.5-flash-live-preview", Some("realtime")).unwrap_err();
     assert_eq!(error.code(), "wire_not_supported", "{error}");
     assert!(error.to_string().contains("gemini"), "{error}");
 }

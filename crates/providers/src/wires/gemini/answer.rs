@@ -183,6 +183,17 @@ impl Response {
         self.candidates.iter().flat_map(parts).collect()
     }
 
+    /// The first sound: its type, and its bytes as base64.
+    pub(super) fn sound(&self) -> Option<(&str, &str)> {
+        self.candidates
+            .iter()
+            .filter_map(|candidate| candidate.content.as_ref()?.parts.as_ref())
+            .flatten()
+            .filter_map(|part| part.inline_data.as_ref())
+            .find(|data| data.mime_type.starts_with("audio/"))
+            .map(|data| (data.mime_type.as_str(), data.data.as_str()))
+    }
+
     /// Whether a candidate was stopped by a filter.
     pub(super) fn is_filtered(&self) -> bool {
         self.candidates.iter().any(|candidate| {

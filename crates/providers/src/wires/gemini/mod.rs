@@ -1,12 +1,14 @@
-//! Gemini `generateContent`, with an API key or on Vertex AI: chat completions, pictures and embeddings, translated
-//! both ways.
+//! Gemini `generateContent`, with an API key or on Vertex AI: chat completions, pictures, speech,
+//! transcriptions and embeddings, translated both ways.
 
 mod answer;
 mod contents;
 mod family;
 mod pictures;
 mod request;
+pub(crate) mod speech;
 mod stream;
+mod transcription;
 
 use serde_json::{Map, Value, json};
 
@@ -30,16 +32,16 @@ pub(super) fn encode(encode: &Encode<'_>) -> Result<Encoded, Refusal> {
     match encode.operation {
         Operation::Embeddings => return embed(encode),
         Operation::Images => return pictures::encode(encode),
+        Operation::Speech => return speech::encode(encode),
+        Operation::Transcriptions => return transcription::encode(encode),
         Operation::Chat
         | Operation::Completions
         | Operation::Responses
         | Operation::Messages
         | Operation::CountTokens
         | Operation::Moderations
-        | Operation::Speech
         | Operation::Rerank
         | Operation::Ocr
-        | Operation::Transcriptions
         | Operation::Translations
         | Operation::ImageEdits
         | Operation::ImageVariations
@@ -63,6 +65,12 @@ pub(super) fn translator(operation: Operation, created: u64) -> Box<dyn Translat
     }
     if operation == Operation::Images {
         return Box::new(pictures::Pictures { created });
+    }
+    if operation == Operation::Transcriptions {
+        return Box::new(transcription::Heard::as_json());
+    }
+    if operation == Operation::Speech {
+        return Box::new(speech::Sound { bare: false });
     }
     Box::new(Reader::new(created, 1))
 }

@@ -123,6 +123,12 @@ impl Face {
                     None
                 }
             },
+            Operation::Speech | Operation::Transcriptions => match &self.family {
+                Family::Gemini => Some((Wire::Gemini, self.method("generateContent"))),
+                Family::Tuned(_) | Family::Claude | Family::Raw(_) | Family::Partner | Family::Garden(_) => {
+                    None
+                }
+            },
             Operation::Rerank => Some((Wire::GoogleRank, self.ranking.clone()?)),
             Operation::Ocr => match &self.family {
                 Family::Raw("mistralai") => Some((Wire::MistralOcr, self.method("rawPredict"))),
@@ -137,8 +143,6 @@ impl Face {
             | Operation::Responses
             | Operation::CountTokens
             | Operation::Moderations
-            | Operation::Speech
-            | Operation::Transcriptions
             | Operation::Translations
             | Operation::ImageEdits
             | Operation::ImageVariations
