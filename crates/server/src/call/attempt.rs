@@ -47,6 +47,8 @@ pub(crate) struct Ask<'a> {
     pub(crate) errand: Option<&'a Errand<'a>>,
     /// What is asked of a realtime session.
     pub(crate) wish: Wish<'a>,
+    /// The caller's own, of which a few reach the provider.
+    pub(crate) headers: Option<&'a HeaderMap>,
 }
 
 impl Ask<'_> {
@@ -112,10 +114,13 @@ pub(crate) async fn run(mut attempt: Attempt, ask: &Ask<'_>) -> Ended {
         Some(errand) => target.errand(errand, ask.captured, options),
         None => target.call(ask.operation, ask.body, ask.captured, options),
     };
-    let call = match call {
+    let mut call = match call {
         Ok(call) => call,
         Err(refusal) => return refused(attempt, refusal),
     };
+    if let Some(caller) = ask.headers {
+        target.forward(ask.operation, caller, &mut call.headers);
+    }
     let makes_events = matches!(ask.operation, Operation::Chat | Operation::Completions);
     if ask.stream && call.reply.is_whole() && speaks(ask.operation) && !makes_events {
         return refused(attempt, without_streams(ask.operation));

@@ -122,6 +122,7 @@ where
         call_id,
         bytes: &bytes,
         wish: realtime::Wish::default(),
+        headers: Some(&head.headers),
     };
     match live.table.resolve(&model) {
         Ok(resolution) => session.counted(&wishes, &resolution, place, None).await,
@@ -160,6 +161,8 @@ pub(crate) struct Session<'a> {
     pub(crate) bytes: &'a [u8],
     /// What is asked of a realtime session.
     pub(crate) wish: realtime::Wish<'a>,
+    /// The caller's own.
+    pub(crate) headers: Option<&'a HeaderMap>,
 }
 
 impl Session<'_> {
@@ -335,6 +338,7 @@ impl Session<'_> {
             wants_usage: self.stream && read::wants_usage(self.body.members),
             errand: self.errand,
             wish: self.wish,
+            headers: self.headers,
         };
         let attempt = Attempt::begin(self.gateway, self.live, deployment, generation, trial);
         attempt::run(attempt, &ask).await

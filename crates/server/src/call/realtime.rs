@@ -114,6 +114,7 @@ async fn serve<B>(
         call_id,
         bytes: bytes.as_bytes(),
         wish: Wish { intent: intent.as_deref(), beta: request.headers().get(BETA) },
+        headers: None,
     };
     session.counted(&wishes, &resolution, place, Some(door)).await
 }

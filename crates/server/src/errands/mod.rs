@@ -112,6 +112,7 @@ where
         call_id,
         bytes: &bytes,
         wish: Wish::default(),
+        headers: None,
     };
     session.counted(&wishes, &resolution, place, None).await
 }

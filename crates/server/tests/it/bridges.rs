@@ -341,3 +341,24 @@ async fn several_models_in_one_call_answer_in_a_list() {
     let none = world.chat(",").await;
     assert_eq!((none.status, none.error("param")), (400, json!("model")));
 }
+
+/// What a caller asks Anthropic for beyond the usual reaches Anthropic, and nobody else.
+#[tokio::test(start_paused = true)]
+async fn betas_reach_a_provider_that_speaks_anthropics_api_and_no_other() {
+    let yaml = Yaml::b2()
+        .set("d1.litellm_params.model", "anthropic/claude-haiku-4-5")
+        .set("d1.litellm_params.api_base", "http://u1")
+        .set("d1.litellm_params.extra_headers", json!({"anthropic-beta": "own-1"}))
+        .set("d1.model_name", "claude")
+        .set("d2.model_name", "other");
+    let world = World::start(yaml).await;
+    for (group, host, betas) in [("claude", "u1", Some("own-1,a-2025,b-2025")), ("other", "u2", None)] {
+        let body = json!({"model": group, "max_tokens": 9, "messages": [{"role": "user", "content": "hi"}]});
+        let headers = [("anthropic-beta", "a-2025, own-1"), ("anthropic-beta", "b-2025"), ("x-private", "1")];
+        let answer = world.call(http::Method::POST, "/v1/messages", &headers, body.to_string()).await;
+        assert_eq!(answer.status, 200, "{}", answer.text());
+        let kept = world.mock.kept(host);
+        let sent = kept.last().unwrap();
+        assert_eq!((sent.header("anthropic-beta"), sent.header("x-private")), (betas, None), "{group}");
+    }
+}

@@ -3,7 +3,7 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, json};
 
 use super::NAME;
 use super::answer::{Parts, Response};
