@@ -37,6 +37,7 @@ pub fn explain(config: &Config) -> Vec<ExplainRow> {
         panic: own.panic,
         limits: own.limits,
         budget: Budget { usd_per_day: own.limits.total_usd_per_day, ..own.budget },
+        statuses: own.statuses.clone(),
         own_policy: false,
         cooldown: None,
         origins: own.origins.clone(),
@@ -107,6 +108,7 @@ fn deployment(config: &Config, model: &Model, global: &Draft) -> Vec<ExplainRow>
         params: model.health.clone(),
         probe: model.probe_as(mode_of(model)).unwrap_or(global.probe),
         budget: model.budget,
+        statuses: model.statuses.clone(),
         origins: model.origins.clone(),
         ..global.clone()
     };

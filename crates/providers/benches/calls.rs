@@ -66,6 +66,7 @@ fn main() {
 
 fn target(model: &str) -> Option<Target> {
     let resolved = resolve(&DeploymentSource {
+        statuses: &haleway_providers::classify::StatusLists::default(),
         model,
         custom_llm_provider: None,
         api_base: None,

@@ -14,7 +14,7 @@ use http::{HeaderMap, HeaderValue, Method, Uri, header};
 
 use crate::bridge;
 use crate::catalogue::{Catalogue, CatalogueRow, ModelFacts, Prices, ProbeCandidate};
-use crate::classify;
+use crate::classify::{self, StatusLists};
 use crate::credential::CredentialSource;
 use crate::registry::{Provider, Wire};
 use crate::resolve::free::FreeRoute;
@@ -65,6 +65,8 @@ pub struct Target {
     /// The call that costs nothing, where there is one.
     pub(crate) free: Option<FreeRoute>,
     pub(crate) defaults: Defaults,
+    /// Statuses that the operator reads otherwise.
+    pub statuses: StatusLists,
     /// What is known about other models that a call may name.
     pub(crate) catalogue: Catalogue,
     /// The prices that the deployment states itself.
@@ -247,9 +249,9 @@ impl Target {
     pub fn forward(&self, operation: Operation, caller: &HeaderMap, headers: &mut HeaderMap) {
         const BETAS: &str = "anthropic-beta";
         let speaks = matches!(operation, Operation::Messages | Operation::CountTokens)
-            && self.route(operation).is_some_and(|route| {
-                matches!(route.wire, Wire::Anthropic | Wire::VertexAnthropic)
-            });
+            && self
+                .route(operation)
+                .is_some_and(|route| matches!(route.wire, Wire::Anthropic | Wire::VertexAnthropic));
         if !speaks || !caller.contains_key(BETAS) {
             return;
         }

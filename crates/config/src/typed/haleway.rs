@@ -7,6 +7,7 @@ use std::sync::Arc;
 use haleway_health::{PanicParams, Params, ProbeParams, Profile};
 use haleway_providers::ProbeSettings;
 use haleway_providers::catalogue::{Catalogue, Usd};
+use haleway_providers::classify::StatusLists;
 
 use super::{Fleet, Origins};
 
@@ -29,6 +30,8 @@ pub struct Haleway {
     pub limits: Limits,
     /// What probes of one deployment may use up in a day, where nothing narrower is set.
     pub budget: Budget,
+    /// `health.statuses`: statuses that are read otherwise than the tables do.
+    pub statuses: StatusLists,
     /// Coordination of several processes.
     pub fleet: Fleet,
     /// Numbers of a deployment's health machine where nothing narrower is set.

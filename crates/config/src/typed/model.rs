@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use haleway_health::{Params, ProbeParams, ProbePolicy, Slot};
 use haleway_providers::catalogue::{Catalogue, Prices, Usd};
+use haleway_providers::classify::StatusLists;
 use haleway_providers::{DeploymentSource, Mode, ProbeSettings};
 use haleway_routing as routing;
 use secrecy::SecretString;
@@ -56,6 +57,8 @@ pub struct Model {
     pub probe_params: ProbeParams,
     /// What its probes may use up in a day.
     pub budget: Budget,
+    /// Statuses that are read otherwise than the tables do.
+    pub statuses: StatusLists,
     /// `probe.policy` was said of it or of its group, not of everything.
     pub own_policy: bool,
     /// Deadline of a probe, also of one that somebody asks for: `health_check_timeout`, else the profile's.
@@ -159,6 +162,7 @@ impl Model {
         DeploymentSource {
             model: &params.model,
             custom_llm_provider: params.custom_llm_provider.as_deref(),
+            statuses: &self.statuses,
             api_base: params.api_base.as_deref(),
             api_key: params.api_key.clone(),
             api_version: params.api_version.as_deref(),

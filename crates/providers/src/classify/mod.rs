@@ -97,6 +97,30 @@ pub struct Fault {
     pub misconfigured: bool,
     /// A quota that lasts until the end of the day.
     pub daily: bool,
+    /// The class is the status's: nothing in the answer said more.
+    pub by_status: bool,
+}
+
+/// Statuses that an operator reads otherwise than the tables do, where nothing in the answer says more than its status.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct StatusLists {
+    /// The provider's fault: counted, and another deployment is asked.
+    pub upstream: Vec<u16>,
+    /// The caller's fault: passed on, and counted against nobody.
+    pub caller: Vec<u16>,
+}
+
+impl StatusLists {
+    /// The fault as the operator reads it.
+    pub fn read(&self, fault: Fault) -> Fault {
+        let class = match fault.status {
+            _ if !fault.by_status => return fault,
+            status if self.upstream.contains(&status) => Class::ServerError,
+            status if self.caller.contains(&status) => Class::BadRequest,
+            _ => return fault,
+        };
+        Fault { code: fault.code, message: fault.message, ..Fault::new(class, fault.status, "") }
+    }
 }
 
 impl Fault {
@@ -121,6 +145,7 @@ impl Fault {
             unlisted: false,
             misconfigured: false,
             daily: false,
+            by_status: false,
         }
     }
 
@@ -284,6 +309,7 @@ fn finish(answer: &Answer<'_>, extract: &Extract, body: Option<&Value>, verdict:
     fault.scope = verdict.scope.unwrap_or(fault.scope);
     fault.misconfigured = verdict.config;
     fault.unlisted = verdict.unlisted;
+    fault.by_status = !verdict.by_rule;
     fault.code = extract.first_code.as_deref().map(|code| clean(code, MAX_CODE));
     if waits_matter(fault.class) {
         let stated = wait::parse_parts(answer.headers, body, &extract.text, answer.now_ms, wait::DEFAULT_CAP);

@@ -15,6 +15,7 @@ pub(super) fn finding(target: &Target, mode: Mode, answer: &ProbeAnswer<'_>) -> 
         body: answer.body,
         now_ms: answer.now_ms,
     });
+    let fault = target.statuses.read(fault);
     Finding {
         class: fault.class,
         scope: fault.scope,

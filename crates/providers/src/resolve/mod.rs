@@ -108,6 +108,7 @@ pub fn resolve(source: &DeploymentSource<'_>) -> Result<Target, ResolveError> {
         probe_candidates,
         catalogue: source.catalogue.clone(),
         own_prices: *source.prices,
+        statuses: source.statuses.clone(),
         provider_name: litellm_name(&name),
         unknown_mode,
         wire_model: name.id,

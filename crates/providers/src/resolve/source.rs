@@ -6,6 +6,7 @@ use secrecy::SecretString;
 use serde_json::{Map, Value};
 
 use crate::catalogue::{Catalogue, Prices};
+use crate::classify::StatusLists;
 
 /// One deployment as configured: the parts of `litellm_params` and `model_info` that decide where a call goes.
 #[derive(Clone)]
@@ -14,6 +15,8 @@ pub struct DeploymentSource<'a> {
     pub model: &'a str,
     /// `litellm_params.custom_llm_provider`.
     pub custom_llm_provider: Option<&'a str>,
+    /// Statuses that the operator reads otherwise.
+    pub statuses: &'a StatusLists,
     /// `litellm_params.api_base`.
     pub api_base: Option<&'a str>,
     /// `litellm_params.api_key`.

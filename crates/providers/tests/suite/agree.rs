@@ -44,28 +44,32 @@ fn reached(call: &Call) -> Reached {
 
 /// A caller's call that is served as the operation wants it.
 fn traffic(target: &Target, operation: Operation) -> Result<Call, Refusal> {
-    match operation {
-        Operation::Realtime => target.session(None, None),
-        _ if operation.file().is_some() => {
-            let fields = if operation == Operation::ImageEdits { json!({"prompt": "x"}) } else { json!({}) };
-            crate::media::upload(target, operation, &fields)
-        }
-        _ => {
-            let document = json!({"type": "document_url", "document_url": "https://own.example/a.pdf"});
-            let messages = json!([{"role": "user", "content": "x"}]);
-            let client = match operation {
-                Operation::Chat => json!({"messages": messages}),
-                Operation::Messages => json!({"messages": messages, "max_tokens": 9}),
-                Operation::Completions | Operation::Images => json!({"prompt": "x"}),
-                Operation::Rerank => json!({"query": "q", "documents": ["d"]}),
-                Operation::Speech => json!({"input": "x", "voice": "alloy"}),
-                Operation::Ocr => json!({"document": document}),
-                _ => json!({"input": "x"}),
-            };
-            let text = client.to_string();
-            target.call(operation, &Envelope::parse(text.as_bytes()).unwrap(), None, CallOptions::default())
-        }
+    if operation == Operation::Realtime {
+        return target.session(None, None);
     }
+    if operation.file().is_some() {
+        let fields = if operation == Operation::ImageEdits { json!({"prompt": "x"}) } else { json!({}) };
+        return crate::media::upload(target, operation, &fields);
+    }
+    let text = said(operation).to_string();
+    target.call(operation, &Envelope::parse(text.as_bytes()).unwrap(), None, CallOptions::default())
+}
+
+/// The least that a caller says.
+fn said(operation: Operation) -> Value {
+    let messages = json!([{"role": "user", "content": "x"}]);
+    let document = json!({"type": "document_url", "document_url": "https://own.example/a.pdf"});
+    let table = [
+        (Operation::Chat, json!({"messages": messages})),
+        (Operation::Messages, json!({"messages": messages, "max_tokens": 9})),
+        (Operation::Completions, json!({"prompt": "x"})),
+        (Operation::Images, json!({"prompt": "x"})),
+        (Operation::Rerank, json!({"query": "q", "documents": ["d"]})),
+        (Operation::Speech, json!({"input": "x", "voice": "alloy"})),
+        (Operation::Ocr, json!({"document": document})),
+    ];
+    let own = table.into_iter().find(|(known, _)| *known == operation);
+    own.map_or_else(|| json!({"input": "x"}), |(_, body)| body)
 }
 
 /// Every mode that is probed with the request that traffic sends. Batches and videos are probed by a free call: nothing is

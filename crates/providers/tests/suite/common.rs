@@ -1,6 +1,7 @@
 //! Deployments for tests, written as a configuration would have them.
 
 use haleway_providers::catalogue::{Catalogue, Prices};
+use haleway_providers::classify::StatusLists;
 use haleway_providers::{
     Call, CallOptions, DeploymentSource, Operation, Refusal, ResolveError, Target, resolve,
 };
@@ -42,6 +43,7 @@ pub(crate) fn deployment(
     resolve(&DeploymentSource {
         model: &model,
         custom_llm_provider: custom.as_deref(),
+        statuses: &StatusLists::default(),
         api_base: base.as_deref(),
         api_key: key,
         api_version: version.as_deref(),

@@ -57,6 +57,7 @@ impl Judge {
             let failed = Failed::own(Class::MalformedResponse, "bad_answer", message);
             return Judged { unlisted: false, failed };
         }
+        let fault = self.deployment.target.statuses.read(fault);
         let mut fault = if self.callers_model { fault.for_callers_model() } else { fault };
         fault.message = self.deployment.target.without_own_secrets(fault.message);
         Judged { unlisted: fault.unlisted, failed: Failed::classified(fault, headers) }

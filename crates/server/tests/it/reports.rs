@@ -119,3 +119,27 @@ async fn d17_an_overloaded_provider_is_a_503_of_its_own_class() {
         World::of(Yaml::b1()).with_script("u1", Behaviour::rate_limited("3")).start().await.chat("g").await;
     assert_eq!((limited.status, limited.error("class")), (429, json!("rate_limit")), "{}", limited.text());
 }
+
+/// The lists of statuses can be changed per deployment: who is to blame, and whether another one is asked.
+#[tokio::test(start_paused = true)]
+async fn d23_the_lists_of_statuses_can_be_changed_per_deployment() {
+    let lists = json!({"statuses": {"upstream": [418], "caller": [424]}});
+    for (status, own, served_by) in
+        [(418, false, "d1"), (418, true, "d2"), (424, false, "d2"), (424, true, "d1"), (520, true, "d2")]
+    {
+        let mut yaml = Yaml::b2()
+            .set("haleway.profile", "resilient")
+            .set("router_settings.num_retries", 1)
+            .set("d1.litellm_params.order", 1)
+            .set("d2.litellm_params.order", 2);
+        if own {
+            yaml = yaml.set("d1.model_info.haleway", lists.clone());
+        }
+        let world =
+            World::of(yaml).with_script("u1", Behaviour::status(status).body(json!({}))).start().await;
+        let answer = world.chat("g").await;
+        assert_eq!(answer.deployment(), served_by, "{status}, own lists: {own}: {}", answer.text());
+        let blamed = world.state("d1") == "SUSPECT";
+        assert_eq!(blamed, served_by == "d2", "{status}, own lists: {own}: {}", world.state("d1"));
+    }
+}

@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use haleway_health::{LitellmParams, PanicParams, Params, ProbeParams, Profile};
 
+use haleway_providers::classify::StatusLists;
+
 use super::Cooldown;
 use crate::Origin;
 use crate::typed::{Budget, Limits, Origins};
@@ -16,6 +18,7 @@ pub(crate) struct Draft {
     pub(crate) panic: PanicParams,
     pub(crate) limits: Limits,
     pub(crate) budget: Budget,
+    pub(crate) statuses: StatusLists,
     /// `probe.policy` was said of the deployment or its group, not of everything.
     pub(crate) own_policy: bool,
     /// `cooldown_time`, when any layer set it.
@@ -39,6 +42,7 @@ impl Draft {
             panic,
             limits,
             budget,
+            statuses: StatusLists { upstream: Vec::new(), caller: Vec::new() },
             own_policy: false,
             cooldown: None,
             origins: Origins::new(),

@@ -46,6 +46,8 @@ pub(crate) enum Slot {
     Depth(fn(&mut Draft) -> &mut ProbeDepth),
     /// What panic does.
     Panic(fn(&mut Draft) -> &mut PanicMode),
+    /// HTTP statuses.
+    Statuses(fn(&mut Draft) -> &mut Vec<u16>),
     /// What happens when all are out.
     AllOut(fn(&mut Draft) -> &mut AllOut),
 }
@@ -111,6 +113,8 @@ pub(crate) const KEYS: &[HealthKey] = &[
     key("rise", Deployment, Count(|d| &mut d.params.rise, 1, MOST)),
     key("soft_in_window", Deployment, Flag(|d| &mut d.params.soft_in_window)),
     key("stale_after", Deployment, Time(|d| &mut d.params.stale_after, false)),
+    key("statuses.caller", Deployment, Slot::Statuses(|d| &mut d.statuses.caller)),
+    key("statuses.upstream", Deployment, Slot::Statuses(|d| &mut d.statuses.upstream)),
     key("stream.first_token", Deployment, Time(|d| &mut d.params.stream.first_token, false)),
     key("stream.gap", Deployment, Time(|d| &mut d.params.stream.gap, false)),
     key("stream.hang_after", Deployment, Time(|d| &mut d.params.stream.hang_after, false)),
@@ -173,6 +177,8 @@ pub(crate) fn show(slot: Slot, draft: &mut Draft) -> String {
         Slot::Depth(get) => named(DEPTHS, get(draft)),
         Slot::Panic(get) => named(PANIC_MODES, get(draft)),
         Slot::AllOut(get) => named(ALL_OUT, get(draft)),
+        Slot::Statuses(get) if get(draft).is_empty() => none(),
+        Slot::Statuses(get) => get(draft).iter().map(u16::to_string).collect::<Vec<_>>().join(", "),
     }
 }
 

@@ -4,7 +4,7 @@ use haleway_providers::catalogue::Usd;
 
 use crate::diag::{Finding, Report, codes, did_you_mean};
 use crate::lower::field::{Field, fields_of};
-use crate::yaml::{Kind, Map, Value};
+use crate::yaml::{Kind, Map, Node, Value};
 
 use super::draft::Draft;
 use super::fields::{self, ALL_OUT, DEPTHS, HealthKey, KEYS, PANIC_MODES, POLICIES, Reach, Slot};
@@ -87,9 +87,27 @@ fn set(key: &HealthKey, field: Field<'_>, draft: &mut Draft) -> Option<()> {
         Slot::Depth(get) => *get(draft) = field.one_of(codes::BAD_VALUE, DEPTHS)?,
         // `off` is a boolean in YAML 1.1, and means what it says here.
         Slot::Panic(get) => *get(draft) = field.one_of(codes::BAD_VALUE, PANIC_MODES)?,
+        Slot::Statuses(get) => *get(draft) = statuses(field)?,
         Slot::AllOut(get) => *get(draft) = field.one_of(codes::BAD_VALUE, ALL_OUT)?,
     }
     Some(())
+}
+
+/// A list of HTTP statuses from 400 to 599.
+fn statuses(field: Field<'_>) -> Option<Vec<u16>> {
+    let Kind::Seq(items) = &field.value.kind else {
+        field.wrong("a list of statuses");
+        return None;
+    };
+    let status = |item: &Node| match item.as_scalar().map(|scalar| scalar.value) {
+        Some(Value::Int(number)) => u16::try_from(number).ok().filter(|status| (400..600).contains(status)),
+        Some(Value::Null | Value::Bool(_) | Value::Float(_) | Value::Date | Value::Str) | None => None,
+    };
+    let found: Option<Vec<u16>> = items.iter().map(status).collect();
+    if found.is_none() {
+        field.wrong("a list of statuses from 400 to 599");
+    }
+    found
 }
 
 fn flag(field: Field<'_>) -> Option<bool> {
