@@ -23,7 +23,7 @@ const LAYERS: &[&[&str]] = &[
     &["haleway-upstream", "haleway-fleet", "haleway-store", "haleway-telemetry"],
     &["haleway-server"],
     &["haleway"],
-    &["haleway-testkit", "haleway-fleet-sim", "xtask"],
+    &["haleway-testkit", "haleway-fleet-sim", "haleway-fuzz-targets", "xtask"],
 ];
 
 /// Crates that use no other crate of the workspace, so that they can stand in for the outside world.

@@ -246,3 +246,20 @@ fn an_answer_that_is_no_message_is_named_so() {
     assert!(matches!(reader(false).event(None, b"nonsense", &mut chunks), Step::Malformed(_)));
     assert!(chunks.is_empty());
 }
+
+#[test]
+fn a_stream_without_its_beginning_is_malformed_and_makes_no_broken_chunk() {
+    for event in [
+        r#"{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"x"}}"#,
+        r#"{"type":"message_delta","delta":{"stop_reason":"end_turn"}}"#,
+        r#"{"type":"message_stop"}"#,
+    ] {
+        let target = crate::common::any("anthropic/claude-haiku-4-5", None).unwrap();
+        let request = Envelope::parse(br#"{"messages":[{"role":"user","content":"x"}]}"#).unwrap();
+        let call = target.call(Operation::Chat, &request, None, options(true)).unwrap();
+        let Reply::Translated(mut reader) = call.reply else { panic!("not translated") };
+        let mut chunks = Vec::new();
+        let step = reader.event(None, event.as_bytes(), &mut chunks);
+        assert!(matches!(step, Step::Malformed(_)) && chunks.is_empty(), "{event}: {step:?}");
+    }
+}

@@ -104,6 +104,12 @@ impl Reader {
             Err(error) => return Step::Malformed(error.to_string()),
         };
         match event.kind.as_ref() {
+            kind if self.state.head.is_empty()
+                && (kind.starts_with("content_block") || kind.starts_with("message_"))
+                && kind != "message_start" =>
+            {
+                return Step::Malformed(format!("{kind} comes before message_start"));
+            }
             "message_start" => {
                 let Some(start) = event.message else {
                     return Step::Malformed("message_start has no message".to_owned());
