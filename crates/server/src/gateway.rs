@@ -83,6 +83,16 @@ impl Live {
         }
     }
 
+    /// What a day's probes of all deployments may use up.
+    pub(crate) fn total_caps(&self) -> Caps {
+        let limits = self.config.haleway.limits;
+        Caps {
+            total_probes: limits.total_probes_per_day,
+            total_usd: limits.total_usd_per_day,
+            ..Caps::default()
+        }
+    }
+
     /// The deployment with this id.
     pub fn find(&self, id: &str) -> Option<&Arc<Deployment>> {
         self.each().find(|deployment| **deployment.id() == *id)

@@ -389,3 +389,29 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn c12_who_has_nothing_to_check_keeps_nobody_from_it() {
+    let (now, d) = (at(START), deployment());
+    let mut pods = fleet(now, &["a", "b", "c"]);
+    for pod in &mut pods {
+        pod.answered(now, now, &ask(&d), &Answer::Wait { wait: MINUTE });
+        assert_eq!(pod.unwatched(now, &ask(&d)), None);
+    }
+    // The first of the order is told to check nothing any more. It holds no lock; the next one is two seconds later.
+    pods[0].retain(|_| false);
+    let next = when(pods[1].turn(now, &ask(&d)));
+    assert!((START + 60_000..START + 63_000).contains(&next), "{next}");
+    // Turned on again it asks at once, and the store, which kept the record, says when.
+    let later = now + MINUTE + ms(10_000);
+    assert!(when(pods[0].turn(later, &ask(&d))) <= later.as_millis() + 500);
+    pods[0].answered(later, later, &ask(&d), &Answer::Wait { wait: ms(52_000) });
+    let resumed = when(pods[0].turn(later, &ask(&d)));
+    assert!((later.as_millis() + 52_000..later.as_millis() + 54_000).contains(&resumed), "{resumed}");
+    // Should nobody check, every other pod says so once.
+    let silent = now + MINUTE * 3 + ms(1);
+    for pod in &mut pods[1..] {
+        assert!(pod.unwatched(silent, &ask(&d)).is_some());
+        assert_eq!(pod.unwatched(silent + MINUTE, &ask(&d)), None, "once");
+    }
+}

@@ -4,6 +4,7 @@
 //! ([`crate::pod`]). Every call has a deadline and nothing here retries: what failed is reported, and the one task that
 //! keeps the link ([`RedisFleet::reach`]) connects anew. Callers of the request path never come here.
 
+mod budget;
 mod link;
 mod names;
 mod reply;
@@ -24,6 +25,7 @@ use parking_lot::{Mutex, MutexGuard};
 use redis::{PushInfo, PushKind, RedisResult, ScriptInvocation, Value};
 use tokio::sync::mpsc;
 
+pub use budget::{Reached, SpendCaps, Spent};
 pub use names::{BUCKETS, Bucket};
 pub use reply::{Heartbeat, Line, Message, Published};
 pub use settings::{Address, Nodes, Settings};
@@ -352,6 +354,14 @@ impl RedisFleet {
         let mut call = self.scripts.release.prepare_invoke();
         call.key(key).arg(value);
         self.script::<Value>(&call).await.map(drop)
+    }
+
+    /// Until when this pod would not ask for a permit on these terms; `None` when it would now.
+    pub fn would_wait(&self, now: Timestamp, ask: &Ask<'_>) -> Option<Timestamp> {
+        match self.pod().turn(now, ask) {
+            Turn::Claim => None,
+            Turn::Wait(until) | Turn::Abstain(_, until) => Some(until),
+        }
     }
 
     /// Forgets deployments that are gone, after a reload.

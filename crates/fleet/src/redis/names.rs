@@ -74,6 +74,11 @@ impl Names {
         format!("{}pods", self.prefix)
     }
 
+    /// Hash: what probes used up today.
+    pub(super) fn spent(&self) -> String {
+        format!("{}spent", self.prefix)
+    }
+
     /// Channel: lines of the snapshot as they are written, and failures that pods saw.
     pub(super) fn channel(&self) -> String {
         format!("{}news", self.prefix)

@@ -13,6 +13,7 @@ pub(super) struct Scripts {
     pub(super) publish: Script,
     pub(super) beat: Script,
     pub(super) release: Script,
+    pub(super) spend: Script,
 }
 
 impl Scripts {
@@ -23,6 +24,7 @@ impl Scripts {
             commit: timed(COMMIT),
             publish: timed(include_str!("scripts/publish.lua")),
             beat: timed(include_str!("scripts/beat.lua")),
+            spend: timed(include_str!("scripts/spend.lua")),
             release: Script::new(include_str!("scripts/release.lua")),
         }
     }

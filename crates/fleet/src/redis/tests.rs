@@ -196,3 +196,64 @@ async fn a_password_is_needed_and_never_shown() {
     let_in.reach().await.unwrap();
     let_in.beat("{}").await.unwrap();
 }
+
+/// Two pods that pay for probes.
+async fn spenders(server: &Server, clock: &Clock) -> (RedisFleet, RedisFleet) {
+    (pod(server, "n", "a", clock).await, pod(server, "n", "b", clock).await)
+}
+
+#[tokio::test]
+async fn what_is_reserved_by_any_pod_counts_for_all_and_what_is_given_back_does_not() {
+    let (server, clock) = (Server::start(), Clock::new());
+    let (a, b) = spenders(&server, &clock).await;
+    let caps = SpendCaps { total_probes: Some(2), ..SpendCaps::default() };
+    let none = Spent::default();
+    let (reached, first) = a.reserve("d1", 700, &caps, &none).await.unwrap();
+    assert_eq!((reached, first.probes, first.total_nanousd), (None, 1, 700));
+    let (reached, second) = b.reserve("d2", 300, &caps, &none).await.unwrap();
+    assert_eq!((reached, second.probes, second.total_probes, second.total_nanousd), (None, 1, 2, 1_000));
+    assert_eq!(a.reserve("d1", 0, &caps, &none).await.unwrap().0, Some(Reached::TotalProbes));
+    let back = b.settle("d2", second.day, -1, -300, &none).await.unwrap();
+    assert_eq!((back.probes, back.total_probes, back.total_nanousd), (0, 1, 700));
+    assert_eq!(a.reserve("d1", 0, &caps, &none).await.unwrap().0, None);
+    let other_day = a.settle("d1", first.day - 1, -1, -700, &none).await.unwrap();
+    assert_eq!(other_day.total_nanousd, 700, "what belongs to another day changes nothing of this one");
+}
+
+#[tokio::test]
+async fn each_cap_stops_before_it_is_passed() {
+    let (server, clock) = (Server::start(), Clock::new());
+    let (a, b) = spenders(&server, &clock).await;
+    let (none, open) = (Spent::default(), SpendCaps::default());
+    a.reserve("d", 600, &open, &none).await.unwrap();
+    let caps = [
+        (SpendCaps { probes: Some(1), ..open }, Reached::Probes),
+        (SpendCaps { nanousd: Some(1_000), ..open }, Reached::Usd),
+        (SpendCaps { total_probes: Some(1), ..open }, Reached::TotalProbes),
+        (SpendCaps { total_nanousd: Some(1_000), ..open }, Reached::TotalUsd),
+    ];
+    for (caps, expected) in caps {
+        let (reached, spent) = b.reserve("d", 401, &caps, &none).await.unwrap();
+        assert_eq!((reached, spent.nanousd), (Some(expected), 600), "{caps:?}");
+    }
+    let exact = SpendCaps { nanousd: Some(1_000), total_nanousd: Some(1_000), ..open };
+    assert_eq!(b.reserve("d", 400, &exact, &none).await.unwrap().0, None, "up to the cap, not beyond");
+}
+
+#[tokio::test]
+async fn a_store_that_lost_the_book_takes_over_what_is_known() {
+    let (server, clock) = (Server::start(), Clock::new());
+    let (a, b) = spenders(&server, &clock).await;
+    let caps = SpendCaps { probes: Some(3), total_probes: Some(3), ..SpendCaps::default() };
+    let mut known = Spent::default();
+    for _ in 0..2 {
+        known = a.reserve("d", 500, &caps, &known).await.unwrap().1;
+    }
+    a.command::<Value>(&redis::cmd("FLUSHALL")).await.unwrap();
+    let (reached, spent) = a.reserve("d", 500, &caps, &known).await.unwrap();
+    assert_eq!((reached, spent.probes, spent.total_nanousd), (None, 3, 1_500));
+    assert_eq!(b.reserve("d", 0, &caps, &Spent::default()).await.unwrap().0, Some(Reached::Probes));
+    let stale = Spent { day: spent.day - 1, total_probes: 90, ..spent };
+    a.command::<Value>(&redis::cmd("FLUSHALL")).await.unwrap();
+    assert_eq!(a.reserve("e", 0, &caps, &stale).await.unwrap().1.total_probes, 1, "of another day");
+}

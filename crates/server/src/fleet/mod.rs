@@ -5,6 +5,7 @@
 //! with the last snapshot and its age, and no probe leaves, because no permit can be had; when it returns, this process
 //! first pulls and then publishes.
 
+mod budget;
 mod disk;
 mod entry;
 mod known;
@@ -28,6 +29,7 @@ use haleway_fleet::{Grant, PodId};
 use haleway_health::{Class, Timestamp};
 use parking_lot::Mutex;
 
+pub(crate) use budget::{Reserved, Within};
 pub(crate) use page::{Status, fleet_page, shared_status};
 pub use setup::handle;
 
@@ -54,6 +56,7 @@ pub struct Share {
     trail: Mutex<Trail>,
     witnesses: Mutex<Witnesses>,
     traffic: Mutex<Traffic>,
+    budget: Mutex<budget::Heard>,
     /// Isolations that were not told to the fleet because others' requests succeed, until when that is asked again.
     contradicted: Mutex<HashMap<Arc<str>, Timestamp>>,
     /// Heartbeats as they were last read, and when.
@@ -89,6 +92,7 @@ impl Share {
             witnesses: Mutex::new(Witnesses::new(window)),
             traffic: Mutex::new(Traffic::new(me.clone(), traffic::longest(config))),
             contradicted: Mutex::default(),
+            budget: Mutex::default(),
             pods: Mutex::default(),
             state: Mutex::new(LinkState { since: now, ..LinkState::default() }),
             litellm: LitellmShare::new(fleet),
@@ -148,6 +152,7 @@ impl Share {
         self.table.lock().retain(&keep);
         self.trail.lock().retain(&keep);
         self.witnesses.lock().retain(&keep);
+        self.budget.lock().retain(&keep);
         self.contradicted.lock().retain(|deployment, _| keep(deployment));
         self.traffic.lock().retain(self.redis.store_now(), &keep);
         self.redis.retain(keep);

@@ -87,6 +87,7 @@ pub(crate) async fn fleet_page(State(gateway): Shared, headers: HeaderMap) -> Re
             "alarm": spent.alarm(),
         },
         "traffic": {"deployments": share.traffic.lock().len()},
+        "budget": share.budget_shown(&gateway.live.load().total_caps()),
         "pods": pods(share, now),
         "deployments": deployments(&gateway, share, now),
     }))

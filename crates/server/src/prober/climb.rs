@@ -69,6 +69,8 @@ pub(super) struct Found {
     pub(super) depth: Depth,
     /// What all requests of the probe came to; `None` when the price of one is not known.
     pub(super) price: Option<Usd>,
+    /// Requests of the probe that a budget counts.
+    pub(super) paid_requests: u32,
     proof: Proof,
 }
 
@@ -117,6 +119,12 @@ impl<'a> Ready<'a> {
         Ok(Self { gateway, deployment, caps, rung, free, real, memory })
     }
 
+    /// What a day may use up, and what the real request may cost: `None` without one, nothing where no price is known.
+    pub(super) fn budget(&self) -> (Caps, Option<Usd>) {
+        let paid = self.real.as_ref().filter(|(_, reserved)| reserved.is_some());
+        (self.caps, paid.map(|(probe, _)| self.deployment.estimate(probe).unwrap_or_default()))
+    }
+
     /// Uses up `permit`.
     pub(super) async fn send(self, permit: Permit, timeout: Duration) -> Result<(Found, Grant), Unsent> {
         let Self { gateway, deployment, caps, rung, free, real, memory } = self;
@@ -124,7 +132,8 @@ impl<'a> Ready<'a> {
         let connection =
             if grant.seq().is_multiple_of(FRESH_EVERY) { Connection::Fresh } else { Connection::Pooled };
         let until = Instant::now() + timeout;
-        let mut sending = Sending { gateway, deployment, until, memory, price: Some(Usd::ZERO) };
+        let mut sending =
+            Sending { gateway, deployment, until, memory, price: Some(Usd::ZERO), paid_requests: 0 };
         let mut found = None;
         if let Some(probe) = free {
             found = Some(sending.exchange(probe, None, Rung::Free, connection).await);
@@ -133,9 +142,9 @@ impl<'a> Ready<'a> {
         if let Some((probe, reserved)) = real.filter(|_| !failed) {
             found = Some(sending.pay(probe, reserved, &caps, rung, connection).await?);
         }
-        let price = sending.price;
+        let (price, paid_requests) = (sending.price, sending.paid_requests);
         gateway.reports.remember(deployment.slot, sending.memory);
-        found.map(|found| (Found { price, ..found }, grant)).ok_or(Unsent::TooLate)
+        found.map(|found| (Found { price, paid_requests, ..found }, grant)).ok_or(Unsent::TooLate)
     }
 }
 
@@ -167,6 +176,7 @@ struct Sending<'a> {
     until: Instant,
     memory: ProbeMemory,
     price: Option<Usd>,
+    paid_requests: u32,
 }
 
 /// One answer, or none.
@@ -216,6 +226,7 @@ impl<'a> Sending<'a> {
         let rung = match reserved {
             Some(reservation) => {
                 reservation.settle(rung, &charge, now);
+                self.paid_requests += 1;
                 rung
             }
             None => {
@@ -224,7 +235,16 @@ impl<'a> Sending<'a> {
             }
         };
         self.deployment.metrics.paid(rung, price.usd.unwrap_or_default().dollars());
-        Found { sent_at, latency: now.since(sent_at), judgement, headers, depth, price: price.usd, proof }
+        Found {
+            sent_at,
+            latency: now.since(sent_at),
+            judgement,
+            headers,
+            depth,
+            price: price.usd,
+            paid_requests: self.paid_requests,
+            proof,
+        }
     }
 
     async fn answer(

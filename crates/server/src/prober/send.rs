@@ -8,14 +8,16 @@ use haleway_fleet::{Ask, Claim, Fleet, Grant, share_of};
 use haleway_health::{
     Depth, ProbeDepth, ProbeEnd, ProbeJob, ProbePolicy, ProbeReason, Slot, Source, Timestamp,
 };
+use haleway_providers::catalogue::Usd;
 use haleway_providers::{CannotProbe, Judgement};
 use haleway_telemetry::{ProbeRung, ProbeVerdict};
 
 use super::climb::{Climb, Found, NotReady, Ready, Unsent};
-use super::ledger::Stop;
+use super::ledger::{Caps, Stop};
 use super::not_before;
 use super::reports::{Report, Verdict};
 use crate::deployment::Deployment;
+use crate::fleet::{Reserved, Within};
 use crate::gateway::Gateway;
 
 /// Between two on-demand probes of one deployment lies at least this much.
@@ -63,14 +65,21 @@ pub(super) async fn planned(gateway: &Arc<Gateway>, job: &ProbeJob) -> ProbeEnd 
         Err(NotReady::OverBudget(stop)) => return ProbeEnd::OverBudget(used_up(deployment, stop)),
         Err(NotReady::Impossible(cannot)) => return gateway.cannot(job.slot, &cannot),
     };
-    let permit = match claim(gateway, deployment, spacing(gateway, deployment, job), job.timeout).await {
-        Claim::Granted(permit) => permit,
-        Claim::Wait(until) => return ProbeEnd::Postponed(not_before(gateway.clock.now(), until)),
+    let gap = spacing(gateway, deployment, job);
+    let (permit, reserved) = match claim(gateway, deployment, ready.budget(), gap, job.timeout).await {
+        Within::Claim(Claim::Granted(permit), reserved) => (permit, reserved),
+        Within::Claim(Claim::Wait(until), _) => {
+            return ProbeEnd::Postponed(not_before(gateway.clock.now(), until));
+        }
+        Within::Stop(stop) => return ProbeEnd::OverBudget(used_up(deployment, stop)),
     };
     if !may_probe(gateway).await {
+        settle(gateway, reserved, UNSENT).await;
         return ProbeEnd::Postponed(gateway.clock.now() + FOREIGN_WAIT);
     }
-    let end = match Box::pin(ready.send(permit, job.timeout)).await {
+    let sent = Box::pin(ready.send(permit, job.timeout)).await;
+    settle(gateway, reserved, paid(&sent)).await;
+    let end = match sent {
         Ok((found, grant)) => {
             let now = gateway.clock.now();
             let verdict = found.verdict();
@@ -165,10 +174,14 @@ pub async fn probe_now(gateway: &Arc<Gateway>, deployment: &Arc<Deployment>, ask
     };
     let timeout = deployment.model.probe_timeout;
     let generation = gateway.hub.generation(deployment.slot);
-    let Claim::Granted(permit) = claim(gateway, deployment, ON_DEMAND_GAP, timeout).await else {
-        return OnDemand::TooSoon;
+    let (permit, reserved) = match claim(gateway, deployment, ready.budget(), ON_DEMAND_GAP, timeout).await {
+        Within::Claim(Claim::Granted(permit), reserved) => (permit, reserved),
+        Within::Claim(Claim::Wait(_), _) => return OnDemand::TooSoon,
+        Within::Stop(stop) => return OnDemand::OverBudget(used_up(deployment, stop)),
     };
-    match Box::pin(ready.send(permit, timeout)).await {
+    let sent = Box::pin(ready.send(permit, timeout)).await;
+    settle(gateway, reserved, paid(&sent)).await;
+    match sent {
         Ok((found, grant)) => {
             let now = gateway.clock.now();
             let outcome = found.evidence(Source::Probe, generation);
@@ -215,9 +228,34 @@ fn on_demand(gateway: &Gateway, deployment: &Deployment, asked: Asked) -> Result
     }
 }
 
-async fn claim(gateway: &Gateway, deployment: &Deployment, gap: Duration, timeout: Duration) -> Claim {
+/// A permit for a probe of this price, within the budget of the fleet.
+async fn claim(
+    gateway: &Gateway,
+    deployment: &Deployment,
+    (caps, price): (Caps, Option<Usd>),
+    gap: Duration,
+    timeout: Duration,
+) -> Within {
     let ask = Ask { deployment: deployment.id(), interval: gap, hold: timeout + Duration::from_secs(5) };
-    gateway.fleet.claim(gateway.clock.now(), &ask).await
+    match &gateway.share {
+        Some(share) => share.claim_within(gateway, &ask, &caps, price).await,
+        None => Within::Claim(gateway.fleet.claim(gateway.clock.now(), &ask).await, None),
+    }
+}
+
+/// Paid requests of a probe, and their price, where it is known.
+type Paid = (u32, Option<Usd>);
+const UNSENT: Paid = (0, Some(Usd::ZERO));
+
+fn paid(sent: &Result<(Found, Grant), Unsent>) -> Paid {
+    sent.as_ref().map_or(UNSENT, |(found, _)| (found.paid_requests, found.price))
+}
+
+/// Writes down in the fleet's book what came of a reservation.
+async fn settle(gateway: &Gateway, reserved: Option<Reserved>, (requests, price): Paid) {
+    if let Some(share) = &gateway.share {
+        share.settle(reserved, requests, price).await;
+    }
 }
 
 impl Gateway {

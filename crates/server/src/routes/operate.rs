@@ -17,7 +17,7 @@ use super::{Asked, Detail, PageError, Shared};
 use crate::deployment::Deployment;
 use crate::error::ApiError;
 use crate::gateway::Gateway;
-use crate::prober::ledger::{Caps, ProbeCost};
+use crate::prober::ledger::ProbeCost;
 use crate::prober::{self, OnDemand};
 
 /// `GET /haleway/deployments`
@@ -34,11 +34,7 @@ pub(super) async fn deployments(State(gateway): Shared, headers: HeaderMap) -> R
             Shown::new(&gateway, deployment.map(|known| &**known), detail, now)
         })
         .collect();
-    let caps = Caps {
-        total_probes: live.config.haleway.limits.total_probes_per_day,
-        total_usd: live.config.haleway.limits.total_usd_per_day,
-        ..Caps::default()
-    };
+    let caps = live.total_caps();
     let total = ProbeCost::of_all(&gateway.ledger.total(now), &caps, now);
     Ok(Json(json!({"deployments": rows, "probe_cost_today": total})).into_response())
 }
@@ -51,6 +47,9 @@ struct Shown {
     /// What its probes cost on this UTC day.
     price_today_usd: f64,
     probe_cost: Option<ProbeCost>,
+    /// The same of all processes together, where a budget is shared.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    fleet_cost: Option<Value>,
     /// How its credential stands, when that is fetched.
     #[serde(skip_serializing_if = "Option::is_none")]
     credential: Option<Value>,
@@ -71,6 +70,7 @@ impl Shown {
             health,
             price_today_usd: cost.as_ref().map_or(0.0, |cost| cost.sum.usd),
             probe_cost: cost,
+            fleet_cost: deployment.and_then(|deployment| gateway.share.as_ref()?.spent_on(deployment.id())),
             credential: deployment.and_then(credential),
         }
     }
