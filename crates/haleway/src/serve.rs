@@ -2,14 +2,14 @@
 
 use std::future::Future;
 use std::net::{SocketAddr, ToSocketAddrs};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, bail};
 use haleway_config::{Config, FleetRole, Options, Severity, Source, load, render};
 use haleway_server::serve::{Limits, bind, serve};
-use haleway_server::{Clock, Gateway, Parts, Routes};
+use haleway_server::{Clock, Gateway, Origin, Parts, Routes};
 use haleway_telemetry::{LogFormat, LogSources, init_logging};
 use haleway_upstream::Network;
 use tokio::net::TcpListener;
@@ -23,10 +23,12 @@ use crate::source::System;
 /// Serves until a signal.
 pub(crate) fn run(args: &ServeArgs) -> anyhow::Result<()> {
     let Some(file) = &args.config else { bail!("name a configuration with --config FILE") };
-    let mut config = load_or_refuse(file, args.strict)?;
+    let (mut config, files) = load_or_refuse(file, args.strict)?;
     if let Some(role) = args.role {
         config.haleway.fleet.role = role;
     }
+    let mut origin = Origin::new(file.clone(), Arc::new(System), Options { strict: args.strict }, &files);
+    origin.role = args.role;
     if args.validate_config {
         return Ok(());
     }
@@ -39,6 +41,9 @@ pub(crate) fn run(args: &ServeArgs) -> anyhow::Result<()> {
     runtime.block_on(async {
         let listener = bind(address(&args.host, args.port)?).await?;
         let gateway = gateway(config)?;
+        gateway.follow(origin);
+        let reloader = Arc::clone(&gateway);
+        gateway.tasks.spawn(async move { reload_on_hangup(&reloader).await });
         run_gateway(&gateway, listener, wait_for_signal()).await
     })
 }
@@ -52,11 +57,11 @@ fn address(host: &str, port: u16) -> anyhow::Result<SocketAddr> {
 }
 
 /// Reads and checks a configuration; prints every finding, and refuses when one forbids to serve.
-pub(crate) fn load_or_refuse(file: &Path, strict: bool) -> anyhow::Result<Config> {
+pub(crate) fn load_or_refuse(file: &Path, strict: bool) -> anyhow::Result<(Config, Vec<PathBuf>)> {
     let loaded = load(file, &System, &Options { strict });
     output::complain(&render(&loaded.diagnostics, output::stderr_is_terminal()));
     match loaded.config {
-        Some(config) => Ok(config),
+        Some(config) => Ok((config, loaded.files)),
         None => bail!(
             "{} cannot be served: {} errors, {} warnings; nothing was started",
             file.display(),
@@ -160,6 +165,20 @@ pub(crate) async fn run_gateway(
         tracing::debug!("background tasks still ran");
     }
     Ok(())
+}
+
+/// Reads the configuration again at every SIGHUP. What came of it is in the log.
+async fn reload_on_hangup(gateway: &Arc<Gateway>) {
+    let mut hangup = match tokio::signal::unix::signal(tokio::signal::unix::SignalKind::hangup()) {
+        Ok(hangup) => hangup,
+        Err(error) => return tracing::warn!(%error, "SIGHUP cannot be handled"),
+    };
+    loop {
+        tokio::select! {
+            () = gateway.shutdown.cancelled() => return,
+            _ = hangup.recv() => drop(gateway.reload().await),
+        }
+    }
 }
 
 /// Ctrl-C, or the signal with which an orchestrator ends a process.

@@ -127,6 +127,11 @@ impl Hub {
         self.locked(now, |registry| registry.probe_finished(now, job, end));
     }
 
+    /// The slots that [`Self::rebuild`] will give to deployments, named by id and mode.
+    pub fn slots_for<'a>(&self, deployments: impl IntoIterator<Item = (&'a str, &'a str)>) -> Vec<Slot> {
+        self.registry.lock().slots_for(deployments)
+    }
+
     /// Replaces the configuration; what is known survives, keyed by deployment identity.
     pub fn rebuild(&self, specs: Vec<Spec>, groups: Vec<GroupSpec>, now: Timestamp) {
         self.locked(now, |registry| registry.rebuild(specs, groups, now));

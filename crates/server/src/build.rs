@@ -2,8 +2,8 @@
 //! slots.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
+use std::sync::{Arc, OnceLock};
 
 use arc_swap::ArcSwap;
 use haleway_config::{Config, Model, Source};
@@ -15,6 +15,7 @@ use haleway_routing as routing;
 use haleway_routing::{BuildError, RetryShare, StatsTable, Table, TableBuilder};
 use haleway_telemetry::{DeploymentLabels, Metrics};
 use haleway_upstream::{Credentials, Network, Settings, Upstream};
+use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -71,8 +72,11 @@ impl Gateway {
         let (tasks, shutdown) = (TaskTracker::new(), CancellationToken::new());
         let wall = move || clock.now().as_millis();
         let credentials = Credentials::new(&network, wall, tasks.clone(), shutdown.clone());
-        let parts = DeploymentParts { network: &network, metrics: &metrics, credentials: &credentials };
-        let deployments = deployments(&config, source, &parts)?;
+        let targets = targets(&config, source)?;
+        let slots = (0..).map(Slot).take(targets.len()).collect::<Vec<_>>();
+        let parts =
+            DeploymentParts { network: &network, metrics: &metrics, credentials: &credentials, before: None };
+        let deployments = deployments(&config, targets, &slots, &parts);
         let table = table(&config, &deployments)?;
         let specs = deployments.iter().map(|deployment| spec(deployment)).collect();
         let groups = group_specs(&config, &table);
@@ -81,7 +85,7 @@ impl Gateway {
             FleetHandle::Local(_) => None,
             FleetHandle::Redis(redis) => Some(Arc::new(Share::new(Arc::clone(redis), &config, now))),
         };
-        let live = live(config, table, deployments, &hub, &metrics);
+        let live = live(config, table, deployments, &hub, &metrics, &StatsTable::default());
         Ok(Arc::new(Self {
             live: ArcSwap::from_pointee(live),
             hub,
@@ -100,43 +104,55 @@ impl Gateway {
             sessions: TaskTracker::new(),
             end_sessions: CancellationToken::new(),
             wake_prober: Notify::new(),
+            origin: OnceLock::new(),
+            reloading: Mutex::new(()),
         }))
     }
 }
 
 /// What every deployment is given.
-struct DeploymentParts<'a> {
-    network: &'a Network,
-    metrics: &'a Metrics,
-    credentials: &'a Credentials,
+pub(crate) struct DeploymentParts<'a> {
+    pub(crate) network: &'a Network,
+    pub(crate) metrics: &'a Metrics,
+    pub(crate) credentials: &'a Credentials,
+    /// The configuration before this one, whose connections are kept.
+    pub(crate) before: Option<&'a Live>,
 }
 
-fn deployments(
-    config: &Config,
-    source: &dyn Source,
-    parts: &DeploymentParts<'_>,
-) -> Result<Vec<Arc<Deployment>>, StartError> {
+/// Where the calls of every deployment go.
+pub(crate) fn targets(config: &Config, source: &dyn Source) -> Result<Vec<Target>, StartError> {
     let env = |name: &str| config.var(source, name);
     let file = |path: &str| config.file(source, path);
-    (0_u32..)
-        .zip(&config.models)
-        .map(|(slot, model)| {
-            let target = resolve(&model.source(&env, &file))
-                .map_err(|source| StartError::Deployment { id: Arc::clone(&model.id), source })?;
-            Ok(Arc::new(Deployment {
-                slot: Slot(slot),
-                names: Names::new(model, &target),
-                metrics: parts.metrics.deployment(&labels(model, &target)),
-                credential: target.credential_source.as_ref().map(|source| parts.credentials.of(source)),
-                model: model.clone(),
-                target,
-                upstream: Upstream::new(parts.network, &Settings::default()),
-            }))
-        })
-        .collect()
+    let target = |model: &Model| {
+        resolve(&model.source(&env, &file))
+            .map_err(|source| StartError::Deployment { id: Arc::clone(&model.id), source })
+    };
+    config.models.iter().map(target).collect()
 }
 
-fn table(config: &Config, deployments: &[Arc<Deployment>]) -> Result<Table, BuildError> {
+/// Every deployment in its slot.
+pub(crate) fn deployments(
+    config: &Config,
+    targets: Vec<Target>,
+    slots: &[Slot],
+    parts: &DeploymentParts<'_>,
+) -> Vec<Arc<Deployment>> {
+    let kept = |id: &str| Some(parts.before?.find(id)?.upstream.clone());
+    let made = |((model, target), slot): ((&Model, Target), &Slot)| {
+        Arc::new(Deployment {
+            slot: *slot,
+            names: Names::new(model, &target),
+            metrics: parts.metrics.deployment(&labels(model, &target)),
+            credential: target.credential_source.as_ref().map(|source| parts.credentials.of(source)),
+            model: model.clone(),
+            target,
+            upstream: kept(&model.id).unwrap_or_else(|| Upstream::new(parts.network, &Settings::default())),
+        })
+    };
+    config.models.iter().zip(targets).zip(slots).map(made).collect()
+}
+
+pub(crate) fn table(config: &Config, deployments: &[Arc<Deployment>]) -> Result<Table, BuildError> {
     let mut builder = TableBuilder::new(config.router.settings.clone());
     for deployment in deployments {
         let own = deployment.model.routing(deployment.slot);
@@ -153,7 +169,7 @@ fn table(config: &Config, deployments: &[Arc<Deployment>]) -> Result<Table, Buil
     builder.build()
 }
 
-fn spec(deployment: &Deployment) -> Spec {
+pub(crate) fn spec(deployment: &Deployment) -> Spec {
     let (model, target) = (&deployment.model, &deployment.target);
     let cannot = cannot_probe(deployment);
     if let (Some(cannot), Some(_)) = (&cannot, &model.probe) {
@@ -197,7 +213,7 @@ fn share(deployment: &Deployment) -> f32 {
     deployment.model.params.weight.filter(|weight| *weight > 0.0).map_or(1.0, |weight| weight as f32)
 }
 
-fn group_specs(config: &Config, table: &Table) -> Vec<GroupSpec> {
+pub(crate) fn group_specs(config: &Config, table: &Table) -> Vec<GroupSpec> {
     config
         .groups()
         .into_iter()
@@ -216,7 +232,7 @@ fn retries_of(deployments: &[Arc<Deployment>], group: &str) -> Option<u32> {
         .find_map(|deployment| deployment.model.params.num_retries.or(deployment.model.params.max_retries))
 }
 
-fn labels(model: &Model, target: &Target) -> DeploymentLabels {
+pub(crate) fn labels(model: &Model, target: &Target) -> DeploymentLabels {
     DeploymentLabels {
         deployment: Arc::clone(&model.id),
         model_group: Arc::clone(&model.name),
@@ -227,14 +243,22 @@ fn labels(model: &Model, target: &Target) -> DeploymentLabels {
     }
 }
 
-fn live(
+pub(crate) fn live(
     config: Config,
     table: Table,
     deployments: Vec<Arc<Deployment>>,
     hub: &Hub,
     metrics: &Metrics,
+    stats: &StatsTable,
 ) -> Live {
     let snapshot = hub.snapshot();
+    let room = deployments.iter().map(|deployment| deployment.slot.0 as usize + 1).max().unwrap_or(0);
+    let mut placed = vec![None; room];
+    for deployment in &deployments {
+        if let Some(place) = placed.get_mut(deployment.slot.0 as usize) {
+            *place = Some(Arc::clone(deployment));
+        }
+    }
     let names: Vec<&str> =
         (0..table.groups()).map(|ix| table.group_name(haleway_routing::GroupIx(ix as u32))).collect();
     let health_groups = names.iter().filter_map(|name| snapshot.find_group(name)).collect();
@@ -260,8 +284,8 @@ fn live(
             .max_request_bytes
             .map_or(DEFAULT_MAX_BODY, |bytes| bytes.try_into().unwrap_or(usize::MAX)),
         max_parallel: general.max_parallel_requests.map(|limit| limit as usize),
-        stats: StatsTable::new(deployments.len()),
-        deployments: deployments.into_iter().map(Some).collect(),
+        stats: stats.extended(room),
+        deployments: placed,
         health_groups,
         group_retries,
         group_metrics,

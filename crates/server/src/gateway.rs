@@ -3,8 +3,8 @@
 //! [`Live`] is everything that follows from the configuration; a request loads it once and keeps it, so that a
 //! change of configuration never shows in the middle of a call. Everything else outlives configurations.
 
-use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
@@ -15,6 +15,7 @@ use haleway_health::{Hub, Slot, Snapshot};
 use haleway_routing::{RetryShare, StatsTable, Table};
 use haleway_telemetry::{GroupMetrics, Metrics};
 use haleway_upstream::{Credentials, Network};
+use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -25,6 +26,7 @@ use crate::deployment::{CallLimits, Deployment};
 use crate::fleet::Share;
 use crate::prober::Reports;
 use crate::prober::ledger::{Caps, Ledger};
+use crate::reload::Origin;
 use crate::view::HealthView;
 
 /// Everything that follows from the configuration.
@@ -136,6 +138,10 @@ pub struct Gateway {
     pub end_sessions: CancellationToken,
     /// Wakes the prober when something changed that it should know at once.
     pub wake_prober: Notify,
+    /// Where the configuration came from, once somebody said.
+    pub(crate) origin: OnceLock<Origin>,
+    /// Held while one configuration takes the place of another.
+    pub(crate) reloading: Mutex<()>,
 }
 
 impl Gateway {

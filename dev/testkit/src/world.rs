@@ -1,6 +1,6 @@
 //! A gateway, its providers and the network between them.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use bytes::Bytes;
 use haleway_config::{Options, load, render};
 use haleway_mockllm::net::MemNet;
 use haleway_mockllm::{Mock, Script};
-use haleway_server::{Body, Clock, FleetHandle, Gateway, Parts, Routes};
+use haleway_server::{Body, Change, Clock, FleetHandle, Gateway, Origin, Parts, Rejected, Routes};
 use haleway_upstream::{Dial, Dialled, Dialling, Network};
 use http::{Method, Request, Response};
 use http_body_util::Full;
@@ -153,6 +153,23 @@ impl World {
     /// A world with this configuration, running.
     pub async fn start(yaml: impl Into<String>) -> Self {
         Self::of(yaml).start().await
+    }
+
+    /// Writes another configuration and takes it over, as `POST /haleway/reload` does.
+    ///
+    /// # Errors
+    /// When it has faults: then the gateway goes on as before.
+    pub async fn reload(&self, yaml: impl Into<String>) -> Result<Vec<Change>, Rejected> {
+        self.source.file(CONFIG, yaml.into());
+        self.follow();
+        self.gateway.reload().await
+    }
+
+    /// Lets the gateway follow its configuration's file.
+    pub fn follow(&self) {
+        let files = [PathBuf::from(CONFIG)];
+        let source = Arc::new(self.source.clone());
+        self.gateway.follow(Origin::new(CONFIG.into(), source, Options::default(), &files));
     }
 
     /// One request, up to the head of its answer.

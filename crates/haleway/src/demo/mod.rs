@@ -36,7 +36,7 @@ pub(crate) fn run(args: &DemoArgs) -> anyhow::Result<()> {
 async fn demo(args: &DemoArgs) -> anyhow::Result<()> {
     let providers = providers::start().await.context("the simulated providers cannot start")?;
     let file = config::write(&providers).context("the demo's configuration cannot be written")?;
-    let config = load_or_refuse(file.path(), false)?;
+    let (config, _files) = load_or_refuse(file.path(), false)?;
     let listener = bind(SocketAddr::from((Ipv4Addr::LOCALHOST, args.port))).await?;
     let addr = listener.local_addr().context("the listener has no address")?;
     let gateway = gateway(config)?;

@@ -41,6 +41,21 @@ impl Registry {
         }
     }
 
+    /// The slots that [`Self::rebuild`] will give to these deployments, named by id and mode: their own where they are known,
+    /// else the next ones in their order.
+    pub fn slots_for<'a>(&self, deployments: impl IntoIterator<Item = (&'a str, &'a str)>) -> Vec<Slot> {
+        let mut next = self.seats.len();
+        let slot = |(id, mode): (&str, &str)| {
+            let known =
+                self.find(id).filter(|&slot| self.seat(slot).is_some_and(|seat| seat.spec.mode == mode));
+            known.unwrap_or_else(|| {
+                next += 1;
+                Slot(u32::try_from(next - 1).unwrap_or(u32::MAX))
+            })
+        };
+        deployments.into_iter().map(slot).collect()
+    }
+
     /// Groups keep their places; one that is gone keeps its place without members.
     fn regroup(&mut self, groups: Vec<GroupSpec>) {
         for group in &mut self.groups {

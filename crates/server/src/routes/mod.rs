@@ -148,6 +148,7 @@ fn pages_of(gateway: &Arc<Gateway>) -> Router {
         .route("/metrics", get(pages::metrics))
         .route("/haleway/deployments", get(operate::deployments))
         .route("/haleway/explain", get(operate::explain))
+        .route("/haleway/reload", post(operate::reload))
         .route("/haleway/fleet", get(fleet::fleet_page))
         .route("/haleway/deployments/{id}/{command}", post(operate::command))
         .fallback(pages::not_found)

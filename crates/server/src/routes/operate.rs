@@ -19,6 +19,7 @@ use crate::error::ApiError;
 use crate::gateway::Gateway;
 use crate::prober::ledger::ProbeCost;
 use crate::prober::{self, OnDemand};
+use crate::reload::Rejected;
 
 /// `GET /haleway/deployments`
 pub(super) async fn deployments(State(gateway): Shared, headers: HeaderMap) -> Result<Response, PageError> {
@@ -29,9 +30,10 @@ pub(super) async fn deployments(State(gateway): Shared, headers: HeaderMap) -> R
         .hub
         .details(now)
         .into_iter()
-        .map(|detail| {
-            let deployment = live.find(&detail.id);
-            Shown::new(&gateway, deployment.map(|known| &**known), detail, now)
+        .filter_map(|detail| {
+            // One that a reload has just taken away is known for a moment longer.
+            let deployment = live.find(&detail.id)?;
+            Some(Shown::new(&gateway, Some(&**deployment), detail, now))
         })
         .collect();
     let caps = live.total_caps();
@@ -152,6 +154,18 @@ struct CommandBody {
     /// How long the operator's state lasts, in seconds; for good when absent.
     seconds: Option<f64>,
     reason: Option<String>,
+}
+
+/// `POST /haleway/reload`: 200 with what changed, 422 with the findings that keep the configuration as it is.
+pub(super) async fn reload(State(gateway): Shared, headers: HeaderMap) -> Result<Response, PageError> {
+    gateway.live.load().keys.admit_admin(&headers)?;
+    Ok(match gateway.reload().await {
+        Ok(changed) => Json(json!({"changed": changed})).into_response(),
+        Err(Rejected::Findings(findings)) => {
+            (StatusCode::UNPROCESSABLE_ENTITY, Json(json!({"diagnostics": findings}))).into_response()
+        }
+        Err(other) => Detail(StatusCode::CONFLICT, other.to_string()).into_response(),
+    })
 }
 
 /// `POST /haleway/deployments/{id}/{command}`

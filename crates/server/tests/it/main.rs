@@ -29,6 +29,8 @@ mod recorded;
 #[cfg(test)]
 mod recovery;
 #[cfg(test)]
+mod reload;
+#[cfg(test)]
 mod reports;
 #[cfg(test)]
 mod routing;
