@@ -5,7 +5,7 @@ use std::time::Duration;
 use haleway_health::Timestamp;
 
 use super::Heard;
-use crate::PodId;
+use crate::{MIN_GAP, PodId};
 
 /// Two verdicts within this much of one another speak of the same moment.
 const SAME_MOMENT: Duration = Duration::from_secs(60);
@@ -24,6 +24,8 @@ pub(super) struct Known {
     due: Option<Due>,
     /// When the latest grant that this pod heard of was made.
     granted: Option<Timestamp>,
+    /// A grant was followed by another: the first round of this deployment is over, for good.
+    followed: bool,
     /// When the latest verdict that this pod heard of was granted, and its number.
     judged: Option<(Timestamp, u64)>,
     /// Who saw the latest verdict, when it was a failure.
@@ -37,10 +39,11 @@ pub(super) struct Known {
 }
 
 impl Known {
-    /// Whether a grant is known that is older than its interval.
+    /// Whether a grant is known that is older than its interval, or was. What the store has lost just after a grant is the
+    /// case that this is for, so it must not depend on how long ago the latest one was.
     pub(super) fn informed(&self, now: Timestamp) -> bool {
         let spacing = self.due.map_or(Duration::ZERO, |due| due.spacing);
-        self.granted.is_some_and(|at| at + spacing <= now)
+        self.followed || self.granted.is_some_and(|at| at + spacing <= now)
     }
 
     pub(super) const fn doubted_by(&self) -> Option<&PodId> {
@@ -63,8 +66,14 @@ impl Known {
     }
 
     pub(super) fn granted(&mut self, at: Timestamp, next: Duration) {
-        self.granted = self.granted.max(Some(at));
+        self.note(at);
         self.due = Some(Due { at: at + next, spacing: next });
+    }
+
+    fn note(&mut self, at: Timestamp) {
+        // The same grant is heard of twice, a little apart: when it was made and with its verdict.
+        self.followed |= self.granted.is_some_and(|before| before + MIN_GAP / 2 <= at);
+        self.granted = self.granted.max(Some(at));
     }
 
     pub(super) const fn wait_until(&mut self, at: Timestamp, spacing: Duration) {
@@ -78,7 +87,7 @@ impl Known {
             return false;
         }
         self.judged = Some((sent, heard.seq));
-        self.granted = self.granted.max(Some(sent));
+        self.note(sent);
         self.due = Some(Due { at: asked + heard.next, spacing: heard.age + heard.next });
         self.doubted_by = (!heard.passed).then(|| heard.observer.clone());
         self.told = false;

@@ -415,3 +415,18 @@ fn c12_who_has_nothing_to_check_keeps_nobody_from_it() {
         assert_eq!(pod.unwatched(silent + MINUTE, &ask(&d)), None, "once");
     }
 }
+
+#[test]
+fn a_record_lost_just_after_a_grant_is_made_anew_with_a_whole_interval() {
+    let (now, d, e) = (at(START), deployment(), Arc::from("e"));
+    let mut pod = pod("a");
+    let granted = |pod: &mut Pod, at: Timestamp| {
+        pod.answered(at, at, &ask(&d), &Answer::Grant { seq: 1, next: MINUTE });
+    };
+    granted(&mut pod, now);
+    assert!(pod.first_touch(now + ms(1_000), &ask(&e)) < MINUTE, "the first round of a first install");
+    // The store is wiped while the latest of several grants is young.
+    granted(&mut pod, now + MINUTE);
+    assert_eq!(pod.first_touch(now + MINUTE + ms(1_000), &ask(&d)), MINUTE);
+    assert!(pod.informed(now + MINUTE + ms(1_000)), "and the others, who may know of none, are told");
+}
