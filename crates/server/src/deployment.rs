@@ -78,6 +78,13 @@ pub struct CallLimits {
     pub caller: Option<Duration>,
 }
 
+impl CallLimits {
+    /// How long a call may take when its caller set no limit.
+    pub(crate) fn of_call(&self, stream: bool) -> Duration {
+        self.stream_timeout.filter(|_| stream).unwrap_or(self.timeout)
+    }
+}
+
 /// The deadlines of one attempt, and whether the caller's own is the one that ends it.
 #[derive(Debug, Clone, Copy)]
 pub struct AttemptLimits {

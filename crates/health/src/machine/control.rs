@@ -40,9 +40,7 @@ impl Machine {
         self.retests = 0;
         self.sightings = 0;
         self.wedged = false;
-        self.hold_until = Timestamp::default();
-        self.hold_length = std::time::Duration::ZERO;
-        self.hold_due = Timestamp::default();
+        self.forget_hold();
         if let Some(tally) = &mut self.tally {
             **tally = super::Tally::default();
         }
@@ -98,7 +96,7 @@ impl Machine {
             }
             Effect::Soft => {
                 let end = until.unwrap_or(now + self.params.hold_default);
-                self.hold_until_at_least(now, end);
+                let _counts = self.hold_until_at_least(now, end);
                 None
             }
             Effect::Hard => match self.state {
@@ -136,6 +134,7 @@ impl Machine {
     /// Takes new numbers. What is learnt stays, and no end that was set moves.
     pub fn set_params(&mut self, params: impl Into<Arc<Params>>, now: Timestamp) {
         self.params = params.into();
+        self.hold_probation &= !self.is_litellm();
         if !self.window.fits(&self.params.window) {
             self.window = Window::new(&self.params.window, now);
         }
@@ -159,11 +158,11 @@ impl Machine {
                 None
             }
             State::Unknown => {
-                self.hold_until_forgotten();
+                self.forget_hold();
                 None
             }
             State::Healthy | State::Suspect | State::Isolated | State::Ramping => {
-                self.hold_until_forgotten();
+                self.forget_hold();
                 let mut moved = self.become_unknown(now, Cause::ConfigChanged);
                 // In flight with the old identity: not evidence about the new one.
                 self.generation = crate::Generation(self.generation.0.wrapping_add(1));
@@ -172,11 +171,5 @@ impl Machine {
             }
             State::AdminDown | State::Draining | State::ForcedUp => None,
         }
-    }
-
-    fn hold_until_forgotten(&mut self) {
-        self.hold_until = Timestamp::default();
-        self.hold_length = std::time::Duration::ZERO;
-        self.hold_due = Timestamp::default();
     }
 }

@@ -26,15 +26,16 @@ impl Machine {
     }
 
     fn apply(&mut self, now: Timestamp, outcome: &Outcome, facts: GroupFacts) -> Option<Transition> {
-        let trial = outcome.source == Source::Trial || outcome.trial.is_some();
-        if trial {
+        let leased = outcome.source == Source::Trial || outcome.trial.is_some();
+        if leased {
             // Late, repeated or foreign: changes nothing.
-            if self.state != State::Trial || !self.redeem(outcome) {
+            if !self.redeem(outcome) {
                 return None;
             }
         } else if self.is_late(now, outcome) {
             return None;
         }
+        let trial = leased && self.state == State::Trial;
         let effect = effect(outcome);
         if effect == Effect::Neutral {
             return None;
@@ -162,6 +163,7 @@ impl Machine {
 
     fn good_in_rotation(&mut self, now: Timestamp, outcome: &Outcome, effect: Effect) -> Option<Transition> {
         self.fed = true;
+        self.confirm_hold(now, outcome);
         self.end_run(outcome);
         let counts = self.count_good(now, outcome, effect);
         if self.state == State::Ramping {
@@ -242,6 +244,7 @@ impl Machine {
             self.extend(now, outcome);
             return None;
         }
+        let again = self.still_overloaded(outcome);
         self.hold(now, outcome);
         if trial {
             self.postponed(now);
@@ -250,11 +253,31 @@ impl Machine {
         if self.in_rotation() && self.names(outcome) {
             return self.tripped(now, outcome, facts);
         }
+        if again && !loading && outcome.source != Source::Probe {
+            return self.overloaded_again(now, outcome, facts);
+        }
         let counts = self.params.soft_in_window && self.in_rotation() && outcome.source != Source::Probe;
         if !counts || loading {
             return None;
         }
         self.judge_window(now, outcome, facts)
+    }
+
+    /// Overloaded after one more hold: counts in the run as a failure does, once per hold.
+    fn overloaded_again(
+        &mut self,
+        now: Timestamp,
+        outcome: &Outcome,
+        facts: GroupFacts,
+    ) -> Option<Transition> {
+        self.traffic_run = self.traffic_run.saturating_add(1);
+        self.failed_at = now;
+        let limit = self.params.consecutive_failures;
+        let over = limit > 0 && self.traffic_run >= limit && !self.spares(facts, By::Traffic);
+        if over {
+            return self.isolate(now, Cause::ConsecutiveFailures, By::Traffic, outcome);
+        }
+        self.suspect(now, Cause::Class(outcome.class), Some(outcome))
     }
 
     fn hard(&mut self, now: Timestamp, outcome: &Outcome, facts: GroupFacts) -> Option<Transition> {
@@ -264,6 +287,10 @@ impl Machine {
                 None
             }
             State::Unknown | State::Healthy | State::Suspect | State::Ramping => {
+                // What fails otherwise is not held by a limit. Whoever has nowhere else to go is tried as before.
+                if self.on_probation(now) && self.spares(facts, By::Traffic) {
+                    self.end_probation(now);
+                }
                 let moved = if self.is_litellm() {
                     self.litellm_failure(now, outcome, facts)
                 } else {

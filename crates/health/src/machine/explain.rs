@@ -8,7 +8,7 @@ use crate::transition::Observation;
 use crate::{Cause, Class, Source, State, Timestamp};
 
 impl Machine {
-    /// The verdict as one sentence, such as "ISOLATED for 12 s: 5 hard failures in a row from traffic (last
+    /// The verdict as one sentence, such as "ISOLATED for 12 s: 5 failures in a row from traffic (last
     /// server_error 503, sent 14 s ago); one trial in 18 s (isolation 1 in a row)."
     pub fn explain(&self, now: Timestamp) -> String {
         let mut text = format!("{} for {}: {}", self.state, brief(self.since.until(now)), self.why());
@@ -30,7 +30,7 @@ impl Machine {
             }
             Cause::Class(class) => format!("{class}{}", self.witness()),
             Cause::ConsecutiveFailures => {
-                format!("{} hard failures in a row from traffic", params.consecutive_failures)
+                format!("{} failures in a row from traffic", params.consecutive_failures)
             }
             Cause::FailureRatio => format!(
                 "more than {:.0} % of the answers within {} failed",
@@ -103,6 +103,15 @@ impl Machine {
             }
             _ if now < self.hold_until => {
                 push(text, format_args!("; asked to wait, held for {}", brief(now.until(self.hold_until))));
+                if let Some(stated) = self.hold_clamped {
+                    push(
+                        text,
+                        format_args!(" (it stated {}, which is more than the longest hold)", brief(stated)),
+                    );
+                }
+            }
+            _ if self.on_probation(now) => {
+                text.push_str("; the wait that it asked for is over, one request at a time finds out");
             }
             _ => {}
         }

@@ -107,6 +107,16 @@ impl Machine {
         self.hold_until
     }
 
+    /// Whether a hold runs, or is over, that no success has confirmed.
+    pub(crate) const fn hold_probation(&self) -> bool {
+        self.hold_probation
+    }
+
+    /// The wait that the provider stated, where the hold is shorter than that because of `hold_max`.
+    pub fn hold_clamped(&self) -> Option<std::time::Duration> {
+        self.hold_clamped
+    }
+
     /// The trial that is out.
     pub const fn trial(&self) -> Option<&TrialLease> {
         self.trial.as_ref()

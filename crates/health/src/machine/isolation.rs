@@ -199,6 +199,9 @@ impl Machine {
         self.retests = 0;
         self.sightings = 0;
         self.stated = false;
+        if now >= self.hold_until {
+            self.hold_probation = false;
+        }
         self.forget_runs();
         self.window.clear();
         self.decay_at = now + self.params.isolation.decay_every;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::{Counts, Machine};
-use crate::{Outcome, State, Timestamp};
+use crate::{Class, Depth, Outcome, State, Timestamp};
 
 /// Share left to a deployment that asked to wait, right after the wait.
 const HELD_SHARE: f32 = 0.25;
@@ -15,15 +15,61 @@ pub(super) const SLOW_RATIO: f32 = 0.5;
 const DOUBT_SHARE: f32 = 0.5;
 /// The weight is back in full this long after the hold at the latest.
 const RECOVERY_MAX: Duration = Duration::from_secs(60);
+/// The hold of a provider that states a wait of zero, or a moment that has passed: such waits are whole seconds, so
+/// zero means less than one.
+const LEAST_HOLD: Duration = Duration::from_secs(1);
 
 impl Machine {
     /// Holds traffic for the stated wait, or the default one. Holds never shorten.
     pub(super) fn hold(&mut self, now: Timestamp, outcome: &Outcome) {
-        let wait = match self.stated(outcome) {
-            Some(wait) => wait,
-            None => self.around(self.unstated_wait(outcome.sent_at).min(self.params.hold_max)),
+        let wait = match (self.stated(outcome), outcome.retry_after) {
+            (Some(wait), _) => wait,
+            (None, Some(_)) if !self.is_litellm() => self.upward(LEAST_HOLD.min(self.params.hold_max)),
+            (None, _) => self.around(self.unstated_wait(outcome.sent_at).min(self.params.hold_max)),
         };
-        self.hold_until_at_least(now, now + wait);
+        if self.hold_until_at_least(now, now + wait) {
+            self.hold_clamped = outcome.retry_after.filter(|stated| *stated > self.params.hold_max);
+        }
+    }
+
+    /// Whether `outcome` meets the overload again that an earlier hold was to let pass. Overload is no sign of death,
+    /// however many requests meet it at once; that every attempt after every hold meets it is one.
+    pub(super) fn still_overloaded(&self, outcome: &Outcome) -> bool {
+        outcome.class == Class::Overloaded && self.hold_probation && outcome.sent_at >= self.hold_until
+    }
+
+    /// Whether a hold is over that no success has confirmed: one attempt at a time finds out, not everybody who waited.
+    pub(super) fn on_probation(&self, now: Timestamp) -> bool {
+        self.hold_probation && now >= self.hold_until && self.in_rotation() && !self.is_litellm()
+    }
+
+    /// Whether the next attempt is a test of what ended: an isolation, a known fault, a hold.
+    pub(super) fn tests(&self, now: Timestamp) -> bool {
+        self.state == State::Trial || self.on_probation(now)
+    }
+
+    /// A real answer to a request that was sent after the hold: the limit is not met any more.
+    pub(super) fn confirm_hold(&mut self, now: Timestamp, outcome: &Outcome) {
+        if self.on_probation(now) && outcome.depth == Depth::Generation && outcome.sent_at >= self.hold_until
+        {
+            self.end_probation(now);
+        }
+    }
+
+    pub(super) fn end_probation(&mut self, now: Timestamp) {
+        self.hold_probation = false;
+        self.hold_clamped = None;
+        self.confirmed_at = now;
+        self.trial = None;
+    }
+
+    /// Forgets every hold.
+    pub(super) fn forget_hold(&mut self) {
+        self.hold_until = Timestamp::default();
+        self.hold_length = Duration::ZERO;
+        self.hold_due = Timestamp::default();
+        self.hold_probation = false;
+        self.hold_clamped = None;
     }
 
     /// The default wait; twice the last one, at most a minute, when a request that went out right after it found that
@@ -36,13 +82,17 @@ impl Machine {
         self.params.hold_default
     }
 
-    /// Holds traffic until `end`, unless it is held longer already.
-    pub(super) fn hold_until_at_least(&mut self, now: Timestamp, end: Timestamp) {
-        if end > self.hold_until && end > now {
+    /// Holds traffic until `end`, unless it is held longer already; answers whether this hold is the one that counts.
+    pub(super) fn hold_until_at_least(&mut self, now: Timestamp, end: Timestamp) -> bool {
+        let counts = end > self.hold_until && end > now;
+        if counts {
             self.hold_until = end;
             self.hold_due = end;
             self.hold_length = now.until(end).min(RECOVERY_MAX);
+            self.hold_clamped = None;
+            self.hold_probation = !self.is_litellm();
         }
+        counts
     }
 
     /// The factor of load: a quarter right after a hold, rising to all of it over as long as the hold was.
@@ -50,7 +100,10 @@ impl Machine {
         if now < self.hold_until {
             return HELD_SHARE;
         }
-        let since = self.hold_until.until(now);
+        if self.on_probation(now) {
+            return HELD_SHARE;
+        }
+        let since = self.rises_from().until(now);
         if since >= self.hold_length {
             return 1.0;
         }
@@ -59,7 +112,12 @@ impl Machine {
 
     /// When the share is in full again after a hold.
     pub(super) fn load_recovered(&self) -> Timestamp {
-        self.hold_until + self.hold_length
+        self.rises_from() + self.hold_length
+    }
+
+    /// From when the share rises again after a hold.
+    fn rises_from(&self) -> Timestamp {
+        self.hold_until.max(self.confirmed_at)
     }
 
     /// The ramp: linear from the least share to all of it.

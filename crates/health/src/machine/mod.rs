@@ -96,6 +96,12 @@ pub struct Machine {
     hold_length: std::time::Duration,
     /// Next change of the share because of the hold; zero = none.
     hold_due: Timestamp,
+    /// A hold ended, or will end, that no success sent after it has confirmed.
+    hold_probation: bool,
+    /// When a success ended the latest probation: the share rises from here.
+    confirmed_at: Timestamp,
+    /// The wait that the provider stated, when the hold is shorter than that.
+    hold_clamped: Option<std::time::Duration>,
     decay_at: Timestamp,
     /// A success came since the last step of decay.
     fed: bool,
@@ -147,6 +153,9 @@ impl Machine {
             hold_until: Timestamp::default(),
             hold_length: std::time::Duration::ZERO,
             hold_due: Timestamp::default(),
+            hold_probation: false,
+            confirmed_at: Timestamp::default(),
+            hold_clamped: None,
             decay_at: now + params.isolation.decay_every,
             fed: false,
             trial: None,
@@ -169,6 +178,9 @@ impl Machine {
     pub fn tick(&mut self, now: Timestamp) -> Option<Transition> {
         if now >= self.hold_due {
             self.hold_due = Timestamp::default();
+        }
+        if self.in_rotation() {
+            self.reclaim(now);
         }
         match self.state {
             State::Isolated if now >= self.until => Some(self.isolation_over(now)),
@@ -221,7 +233,9 @@ impl Machine {
             State::AdminDown | State::Draining | State::ForcedUp => self.ends().then_some(self.until),
             State::Unknown => None,
         };
+        let lease = self.trial.as_ref().filter(|_| self.in_rotation()).map(|lease| lease.deadline);
         let load = Some(self.hold_due).filter(|due| self.state.eligible() && *due > Timestamp::default());
+        let load = load.or(lease);
         match (own, load) {
             (Some(own), Some(load)) => Some(own.min(load)),
             (own, load) => own.or(load),
@@ -235,6 +249,9 @@ impl Machine {
             State::Unknown | State::Healthy | State::Suspect | State::Ramping if held => {
                 (Tier::Held, Some(self.hold_until))
             }
+            State::Unknown | State::Healthy | State::Suspect | State::Ramping if self.on_probation(now) => {
+                (Tier::Held, self.trial_wait(now))
+            }
             State::Unknown | State::Healthy | State::Suspect | State::Ramping | State::ForcedUp => {
                 (Tier::In, None)
             }
@@ -247,7 +264,7 @@ impl Machine {
             tier,
             weight: self.share(now),
             generation: self.generation,
-            trial_open: self.state == State::Trial && self.trial_wait(now).is_none(),
+            trial_open: self.tests(now) && self.trial_wait(now).is_none(),
             held_until: until,
         }
     }
@@ -261,6 +278,7 @@ impl Machine {
             && self.shared.is_none()
             && !self.wedged
             && self.slow_since.is_none()
+            && !self.hold_probation
     }
 
     /// Runs what is due at `now`; the last transition, if any.
@@ -307,7 +325,9 @@ impl Machine {
         self.passes = 0;
         self.ramp_ok = 0;
         self.ramp_bad = 0;
-        self.trial = None;
+        if !same_epoch {
+            self.trial = None;
+        }
         let source = self.source;
         self.history.push(Passage { from, to, cause, scope, source, at: now });
         let (generation, step) = (self.generation, self.step);
@@ -390,7 +410,7 @@ impl Machine {
     fn trial_wait(&self, now: Timestamp) -> Option<Timestamp> {
         match &self.trial {
             Some(lease) if lease.deadline > now => Some(lease.deadline),
-            _ => Some(self.next_trial).filter(|next| *next > now),
+            _ => Some(self.next_trial).filter(|next| self.state == State::Trial && *next > now),
         }
     }
 

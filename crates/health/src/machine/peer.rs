@@ -10,6 +10,9 @@ use std::time::Duration;
 use super::{By, Counts, Machine, SavedMachine};
 use crate::{Cause, Class, GroupFacts, Outcome, Source, State, Timestamp, Transition};
 
+/// Ends of one hold that two processes know differ by no more than this.
+const CLOCKS_DIFFER: Duration = Duration::from_millis(500);
+
 impl Machine {
     /// Takes over the state that the fleet decided on, and the evidence with it. Stale evidence for a state that
     /// needs young evidence decides nothing.
@@ -35,9 +38,13 @@ impl Machine {
         self.known_sent_at = self.known_sent_at.max(sent_at);
         self.supported = self.supported.max(saved.supported().min(now));
         let (hold_until, hold_length) = saved.hold();
-        if hold_until > self.hold_until && hold_until > now {
-            self.hold_until_at_least(now, hold_until);
+        if self.hold_until_at_least(now, hold_until) {
             self.hold_length = hold_length.max(Duration::from_millis(1));
+        }
+        // The same hold, give or take what the clocks differ: somebody's request got through after it.
+        let same = hold_until + CLOCKS_DIFFER >= self.hold_until;
+        if saved.hold_probation() == Some(false) && same && self.on_probation(now) {
+            self.end_probation(now);
         }
         if saved.state() != self.state {
             return;

@@ -30,6 +30,9 @@ pub struct SavedMachine {
     sightings: u32,
     hold_until: Timestamp,
     hold_ms: u64,
+    /// Whether no success has confirmed the end of the hold; missing where it was saved before this was kept.
+    #[serde(default)]
+    hold_probation: Option<bool>,
     next_trial: Timestamp,
     granted: u32,
     lost: u32,
@@ -81,6 +84,10 @@ impl SavedMachine {
 
     pub(super) const fn hold(&self) -> (Timestamp, Duration) {
         (self.hold_until, Duration::from_millis(self.hold_ms))
+    }
+
+    pub(super) const fn hold_probation(&self) -> Option<bool> {
+        self.hold_probation
     }
 
     pub(super) const fn probe_run(&self) -> u32 {
@@ -138,6 +145,7 @@ impl Machine {
             sightings: self.sightings,
             hold_until: self.hold_until,
             hold_ms: u64::try_from(self.hold_length.as_millis()).unwrap_or(u64::MAX),
+            hold_probation: Some(self.hold_probation),
             next_trial: self.next_trial,
             granted: self.granted,
             lost: self.lost,
@@ -187,6 +195,8 @@ impl Machine {
         if saved.hold_until > now {
             machine.hold_due = saved.hold_until;
         }
+        let probation = saved.hold_probation.unwrap_or(saved.hold_until > now);
+        machine.hold_probation = probation && !machine.is_litellm();
         machine.next_trial = saved.next_trial;
         machine.granted = saved.granted;
         machine.lost = saved.lost;

@@ -1,7 +1,8 @@
 //! The trial: one attempt at a time, fenced by a lease, whose verdict decides.
 //!
 //! A lease has a deadline and an owner; what comes after the deadline, or with another id, changes nothing.
-//! However an attempt ends, the place is free again: by its verdict, by a neutral outcome, or by the deadline.
+//! However an attempt ends, the place is free again: by its verdict, by a neutral outcome, or by the deadline. The first
+//! attempt after a hold goes out under the same lease, but its answer counts as any other of traffic.
 
 use std::time::Duration;
 
@@ -12,7 +13,7 @@ impl Machine {
     /// Claims the trial for `owner`. `None` while another one is out, before its time, or in another state.
     pub fn grant_trial(&mut self, now: Timestamp, owner: u64) -> Option<TrialLease> {
         self.settle(now);
-        if self.state != State::Trial || self.trial.is_some() || now < self.next_trial {
+        if !self.tests(now) || self.trial.is_some() || self.trial_wait(now).is_some() {
             return None;
         }
         self.granted = self.granted.wrapping_add(1);
@@ -35,7 +36,9 @@ impl Machine {
     pub(super) fn reclaim(&mut self, now: Timestamp) {
         if self.trial.take_if(|lease| lease.deadline <= now).is_some() {
             self.lost = self.lost.wrapping_add(1);
-            self.cause = Cause::LostTrial;
+            if self.state == State::Trial {
+                self.cause = Cause::LostTrial;
+            }
         }
     }
 

@@ -326,7 +326,7 @@ impl Registry {
             | State::Draining
             | State::ForcedUp => seat.local_only = false,
         }
-        if transition.to != State::Trial {
+        if seat.machine.trial().is_none() {
             seat.trial = None;
         }
         let local_only = seat.local_only || seat.share.is_private();

@@ -31,6 +31,7 @@ impl Registry {
         let Some(seat) = self.seats.get_mut(slot.0 as usize).and_then(Option::as_mut) else { return };
         let standing = seat.machine.standing(now);
         let held_longer = seat.share.holds(seat.machine.hold_until(), now);
+        let confirmed = seat.share.confirms(seat.machine.hold_probation());
         let seen = seat.seen(&standing);
         if seen == seat.seen {
             self.refresh_entry(slot, &standing, now);
@@ -41,7 +42,7 @@ impl Registry {
             self.refresh_group(group, now);
         }
         self.schedule(slot, &standing, now);
-        if held_longer {
+        if held_longer || confirmed {
             self.announce(slot, News::Evidence);
         }
     }
@@ -94,14 +95,16 @@ impl Registry {
     }
 
     /// The same but for the fleet's licence: nothing else decides it. A probed deployment leaves its trial to the
-    /// probe, but not for long, since the prober may be away.
+    /// probe, but not for long, since the prober may be away; whether a limit has passed, only traffic finds out.
     pub(super) fn could_try(&self, slot: Slot, standing: &Standing, now: Timestamp) -> bool {
         let Some(seat) = self.seat(slot) else { return false };
         standing.trial_open
             && !seat.in_doubt
             && seat.trial.is_none()
             && self.tree.trial_free(slot, now)
-            && (!self.decides_trials(slot, now) || seat.machine.since() + GRACE_FOR_PROBER <= now)
+            && (seat.machine.state() != State::Trial
+                || !self.decides_trials(slot, now)
+                || seat.machine.since() + GRACE_FOR_PROBER <= now)
     }
 
     /// Lays the rules of `group` over its members again.

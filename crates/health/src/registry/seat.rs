@@ -72,7 +72,9 @@ impl Seat {
 
     /// When it is back at the earliest, when it is out and that is known.
     pub(crate) fn returns(&self, standing: &Standing) -> Option<Timestamp> {
-        let end = if standing.tier == Tier::In { None } else { standing.held_until };
+        // An open trial is a return that only waits for an attempt.
+        let open = standing.trial_open.then(|| self.machine.since());
+        let end = if standing.tier == Tier::In { None } else { standing.held_until.or(open) };
         end.filter(|&end| end < Timestamp::MAX)
     }
 

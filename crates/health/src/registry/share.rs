@@ -56,6 +56,8 @@ pub(crate) struct Share {
     /// The longest wait that the fleet knows of.
     hold: Timestamp,
     licence: Option<Timestamp>,
+    /// A hold waits to be confirmed.
+    probation: bool,
 }
 
 /// What is to be told.
@@ -90,6 +92,13 @@ impl Share {
         let longer = end > self.hold && end > now;
         self.hold = self.hold.max(end);
         longer
+    }
+
+    /// Whether the end of a hold was confirmed since the last call, which the others would like to know.
+    pub(crate) const fn confirms(&mut self, probation: bool) -> bool {
+        let confirmed = self.probation && !probation;
+        self.probation = probation;
+        confirmed
     }
 }
 
@@ -300,9 +309,7 @@ impl Registry {
         }
         let wants = |slot: &Slot| {
             self.seat(*slot).is_some_and(|seat| {
-                seat.machine.state() == State::Trial
-                    && !self.trial_licensed(seat, now)
-                    && self.could_try(*slot, &seat.machine.standing(now), now)
+                !self.trial_licensed(seat, now) && self.could_try(*slot, &seat.machine.standing(now), now)
             })
         };
         self.slots().into_iter().filter(wants).collect()

@@ -7,7 +7,8 @@
 //!    anywhere else to go;
 //! 3. the next fallback group that has someone in rotation;
 //! 4. last-resort candidates of the groups passed over;
-//! 5. what step 2 put off.
+//! 5. what step 2 put off;
+//! 6. where the group's rule is to wait: whoever asked to wait, once it is back.
 //!
 //! Every group may use `num_retries` (or what `retry_policy` says of the class), but waits for the same target
 //! are counted over the whole call, no group is entered twice, and everything ends at the call's deadline. So the
@@ -62,6 +63,9 @@ pub struct Call<'a> {
     pub disable_fallbacks: bool,
     /// When the whole call must have ended.
     pub deadline: Option<Timestamp>,
+    /// Until when the call may wait for somebody's return (`all_out: wait`) when it has no such deadline: its own
+    /// timeout. `None` = it waits only within its deadline.
+    pub patience: Option<Timestamp>,
 }
 
 /// What to do next.
@@ -151,6 +155,8 @@ pub struct CallPlan<'a> {
     repeats: u32,
     free_moves: u32,
     trials: bool,
+    /// The call sat out a wait, so it may find out whether it was long enough.
+    waited: bool,
     share_refused: bool,
     counted: bool,
 }
@@ -168,6 +174,7 @@ impl<'a> CallPlan<'a> {
             repeats: 0,
             free_moves: 0,
             trials: true,
+            waited: false,
             share_refused: false,
             counted: false,
         }
@@ -278,7 +285,7 @@ impl<'a> CallPlan<'a> {
             facts: self.call.facts,
             tried: &self.tried,
             reach,
-            trials: self.trials && self.trail.is_empty(),
+            trials: self.trials && (self.trail.is_empty() || self.waited),
             now: moment.now,
             random: moment.random,
         }
@@ -335,6 +342,9 @@ impl<'a> CallPlan<'a> {
             return step;
         }
         if put_off && let Some(step) = self.again(failed, moment) {
+            return step;
+        }
+        if let Some(step) = self.sit_out(failed, moment) {
             return step;
         }
         let retryable = failure.retry_same || failure.retry_other;
@@ -401,12 +411,40 @@ impl<'a> CallPlan<'a> {
     }
 
     /// Waiting for a member of the group that was asked for, when that is its rule and the deadline allows.
-    fn wait_for_return<H: Health + ?Sized, S: ?Sized>(&self, moment: &Moment<'_, H, S>) -> Option<Step> {
+    fn wait_for_return<H: Health + ?Sized, S: ?Sized>(&mut self, moment: &Moment<'_, H, S>) -> Option<Step> {
         /// A return that is due already needs the next snapshot; asking at once would spin.
         const LEAST: Duration = Duration::from_millis(100);
         let rule = moment.view.health.group(self.groups.start().0);
         let until = rule.soonest_return.filter(|_| rule.wait)?.max(moment.now + LEAST);
-        self.call.deadline.is_some_and(|deadline| until < deadline).then_some(Step::Wait { until })
+        let limit = self.call.deadline.or(self.call.patience)?;
+        if until >= limit {
+            return None;
+        }
+        // The lease that was not to be had may be free by then.
+        self.trials = true;
+        self.waited = true;
+        Some(Step::Wait { until })
+    }
+
+    /// The call itself met a limit, and nobody else can serve it: it waits as those do that come after it. Costs a retry.
+    fn sit_out<H: Health + ?Sized, S: ?Sized>(
+        &mut self,
+        failed: &Failed,
+        moment: &Moment<'_, H, S>,
+    ) -> Option<Step> {
+        let limited = |class: Class| matches!(class, Class::RateLimit | Class::Overloaded);
+        if !limited(failed.failure.class) || !self.retry_left(failed, moment) {
+            return None;
+        }
+        let step = self.wait_for_return(moment)?;
+        if !self.pay(moment) {
+            return None;
+        }
+        self.retries += 1;
+        let trail = &self.trail;
+        let last = |slot: Slot| trail.iter().rev().find(|failed| failed.attempt.slot == slot);
+        self.tried.retain(|&slot| !last(slot).is_some_and(|failed| limited(failed.failure.class)));
+        Some(step)
     }
 }
 

@@ -429,6 +429,56 @@ fn a_trial_costs_no_retry_and_a_refused_lease_changes_nothing() {
     assert_eq!((next.slot, next.trial, plan.trail().len()), (Slot(1), false, 0));
 }
 
+/// E02: the rule `wait` holds without a deadline of the caller's too, as long as the call itself lasts.
+#[test]
+fn e02_a_call_waits_for_a_limit_to_pass_within_its_own_timeout() {
+    let table = table(retries(1), &[("g", 1)], &[]);
+    let mut world = World::default();
+    world.out(0, "held", Some(2_000));
+    world.rules.insert(
+        GroupIx(0),
+        GroupRule { last_resort: LastResort::Never, wait: true, soonest_return: Some(at(2_000)) },
+    );
+    let view = View { table: &table, health: &world, stats: &NoStats, retries: None };
+    let first = |patience| {
+        let call = Call { patience, ..call("g") };
+        CallPlan::new(call, &table.resolve("g").unwrap()).next(at(0), 1, None, &view)
+    };
+    assert_eq!(first(Some(at(600_000))), Step::Wait { until: at(2_000) });
+    assert_eq!(first(Some(at(1_000))), Step::GiveUp(GiveUp::Refused), "it would end before");
+    assert_eq!(first(None), Step::GiveUp(GiveUp::Refused));
+}
+
+/// E02, E23: whoever met the limit itself waits like those after it, and one of them finds out.
+#[test]
+fn e02_a_call_that_met_the_limit_itself_waits_and_then_finds_out() {
+    let table = table(retries(1), &[("g", 1)], &[]);
+    let mut world = World::default();
+    let call = Call { patience: Some(at(60_000)), ..call("g") };
+    let mut plan = CallPlan::new(call, &table.resolve("g").unwrap());
+    let step = |plan: &mut CallPlan<'_>, world: &World, now, last: Option<&Failure>| {
+        plan.next(at(now), 1, last, &View { table: &table, health: world, stats: &NoStats, retries: None })
+    };
+    assert!(matches!(step(&mut plan, &world, 0, None), Step::Try(_)));
+    world.out(0, "held", Some(5_000));
+    let rule = GroupRule { last_resort: LastResort::Never, wait: true, soonest_return: Some(at(5_000)) };
+    world.rules.insert(GroupIx(0), rule);
+    let limited = Failure::new(Class::RateLimit);
+    assert_eq!(step(&mut plan, &world, 0, Some(&limited)), Step::Wait { until: at(5_000) });
+    world.admissions.insert(Slot(0), crate::Admission { rank: u8::MAX, trial: true, weight: 0.0 });
+    let Step::Try(trial) = step(&mut plan, &world, 5_000, None) else { panic!("no attempt") };
+    assert!(trial.trial);
+    plan.trial_refused();
+    world.admissions.insert(Slot(0), crate::Admission { rank: u8::MAX, trial: false, weight: 0.0 });
+    assert!(matches!(step(&mut plan, &world, 5_000, None), Step::Wait { .. }), "another one finds out");
+    world.admissions.insert(Slot(0), crate::Admission { rank: u8::MAX, trial: true, weight: 0.0 });
+    assert!(
+        matches!(step(&mut plan, &world, 5_500, None), Step::Try(attempt) if attempt.trial),
+        "it is free again"
+    );
+    assert_eq!(step(&mut plan, &world, 5_600, Some(&limited)), Step::GiveUp(GiveUp::Exhausted), "one retry");
+}
+
 #[test]
 fn e23_retries_are_a_share_of_the_traffic() {
     let table = table(retries(2), &[("g", 2)], &[]);

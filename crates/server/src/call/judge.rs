@@ -57,6 +57,10 @@ impl Judge {
             let failed = Failed::own(Class::MalformedResponse, "bad_answer", message);
             return Judged { unlisted: false, failed };
         }
+        if fault.retry_after_clamped {
+            let deployment = &self.deployment;
+            tracing::warn!(deployment = %deployment.id(), status = fault.status, cut_to = ?fault.retry_after, "a stated wait is absurd and was cut");
+        }
         let fault = self.deployment.target.statuses.read(fault);
         let mut fault = if self.callers_model { fault.for_callers_model() } else { fault };
         fault.message = self.deployment.target.without_own_secrets(fault.message);

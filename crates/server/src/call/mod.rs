@@ -201,7 +201,7 @@ impl Session<'_> {
                     Next::Try { attempt, generation, trial } => (attempt, generation, trial),
                     Next::TrialTaken => continue,
                     Next::Wait(until) => {
-                        tokio::time::sleep_until(self.gateway.clock.instant(until)).await;
+                        self.wait(until).await;
                         continue;
                     }
                     Next::GiveUp(reason) => return Err(self.give_up(reason, last.as_ref(), &plan, &trail)),
@@ -281,6 +281,7 @@ impl Session<'_> {
             fallbacks,
             disable_fallbacks: wishes.disable_fallbacks,
             deadline: self.limits.caller.map(|limit| self.began + limit),
+            patience: Some(self.began + self.limits.of_call(self.stream)),
         })
     }
 
@@ -309,6 +310,13 @@ impl Session<'_> {
                 Next::TrialTaken
             }
         }
+    }
+
+    /// Waits until `until`, but looks again now and then: the attempt of another call may have found out meanwhile.
+    /// Not all at once, so that those who wait do not come back together.
+    async fn wait(&self, until: Timestamp) {
+        let look = self.gateway.clock.now() + Duration::from_millis(fastrand::u64(250..1_000));
+        tokio::time::sleep_until(self.gateway.clock.instant(until.min(look))).await;
     }
 
     /// Health may have moved during a wait: the generation that evidence must carry now; `None` when the target has gone

@@ -240,6 +240,60 @@ async fn e23_a_fleet_that_calls_into_an_overload_does_not_reach_it() {
     assert!(world.requests("u1") <= 10, "{} of 1800 calls reached the provider", world.requests("u1"));
 }
 
+/// The end of a hold lets one call through to find out; the others that come with it are answered or wait.
+#[tokio::test(start_paused = true)]
+async fn e23_a_herd_that_waits_for_the_end_of_an_overload_does_not_go_at_once() {
+    for (all_out, served) in [("fail", 1), ("wait", 50)] {
+        let yaml = Yaml::b1()
+            .set("router_settings.num_retries", 0)
+            .set("haleway.profile", "resilient")
+            .set("haleway.health.all_out", all_out)
+            .set("general_settings.background_health_checks", false);
+        let busy = Behaviour::rate_limited("5");
+        let world = World::of(yaml).with_script("u1", busy).start().await;
+        assert_eq!(world.chat("g").await.status, 429);
+        assert_eq!(world.requests("u1"), 1);
+        world.mock.script("u1", Behaviour::ok().latency(Duration::from_millis(300)));
+        world.pass_secs(7).await;
+        let most = std::cell::Cell::new(0);
+        let herd = join_all((0..50).map(|_| world.chat("g")));
+        let watch = async {
+            world.until("the first call of the herd arrives", || world.requests("u1") > 1).await;
+            for _ in 0..10 {
+                most.set(most.get().max(world.requests("u1") - 1));
+                world.pass(Duration::from_millis(20)).await;
+            }
+        };
+        let (answers, ()) = join(herd, watch).await;
+        assert_eq!(most.get(), 1, "{all_out}: while the first one finds out");
+        assert_eq!(answers.iter().filter(|answer| answer.status == 200).count(), served, "{all_out}");
+        assert_eq!(world.chat("g").await.status, 200);
+    }
+}
+
+/// E02: `wait` needs no deadline of the caller's; the call's own timeout bounds it.
+#[tokio::test(start_paused = true)]
+async fn e02_wait_sits_a_limit_out_without_a_deadline_of_the_callers() {
+    let waits = |timeout: u64| {
+        Yaml::b1()
+            .set("router_settings.num_retries", 0)
+            .set("router_settings.timeout", timeout)
+            .set("haleway.profile", "resilient")
+            .set("haleway.health.all_out", "wait")
+            .set("general_settings.background_health_checks", false)
+    };
+    for (timeout, status) in [(60, 200), (3, 503)] {
+        let busy = Behaviour::rate_limited("5");
+        let world = World::of(waits(timeout)).with_script("u1", busy).start().await;
+        assert_eq!(world.chat("g").await.status, 429);
+        world.mock.script("u1", Behaviour::ok());
+        let began = Instant::now();
+        assert_eq!(world.chat("g").await.status, status, "timeout {timeout}");
+        let took = Instant::now().duration_since(began).as_secs_f64();
+        assert!(if status == 200 { (5.0..7.0).contains(&took) } else { took < 0.1 }, "{took}");
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn e23_retries_do_not_multiply_the_load_of_an_outage() {
     // Health cannot help here: nothing may cool down.

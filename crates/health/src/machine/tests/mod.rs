@@ -2,6 +2,7 @@
 //! and outcomes, and random runs against a model.
 
 mod documented;
+mod holds;
 mod litellm_tables;
 mod matrix;
 mod model;

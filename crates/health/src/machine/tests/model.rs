@@ -112,19 +112,28 @@ impl Tested {
     fn observe(&mut self, outcome: &Outcome) {
         let litellm = self.params.litellm.is_some();
         let before = self.rig.machine.findings(self.rig.now);
+        let held_until = Some(self.rig.machine.hold_until());
         let generation = self.rig.machine.generation();
         let fenced = outcome.source != Source::Peer && outcome.generation < generation;
+        let probation = self.rig.machine.on_probation(self.rig.now);
         let moved = self.rig.give(outcome);
         let after = self.rig.machine.findings(self.rig.now);
+        // E23: the end of a hold lets nobody in; a real answer to a request sent after it does.
+        if probation && self.rig.machine.standing(self.rig.now).tier == Tier::In {
+            assert!(
+                matches!(outcome.class.effect(), Effect::Ok | Effect::Alive)
+                    || outcome.scope == Scope::Request
+            );
+            assert!(outcome.depth == Depth::Generation && Some(outcome.sent_at) >= held_until, "{outcome:?}");
+        }
         // I4: superseded verdicts change nothing.
         if fenced {
             assert_eq!((moved, after), (None, before));
         }
         // I10: what the caller did, cancelled calls and limits never isolate.
         let effect = outcome.class.effect();
-        if matches!(effect, Effect::Ok | Effect::Alive | Effect::Neutral)
-            || (effect == Effect::Soft && !litellm)
-        {
+        let limit = outcome.class == Class::RateLimit && !litellm;
+        if matches!(effect, Effect::Ok | Effect::Alive | Effect::Neutral) || limit {
             assert!(after.state != State::Isolated || before.state == State::Isolated, "{outcome:?}");
         }
         // Alive, neutral and good evidence never opens a configuration or budget fault.
@@ -155,7 +164,7 @@ fn step(mut tested: Tested, event: Event) -> Tested {
         Event::Grant => {
             let open = tested.rig.machine.standing(now).trial_open;
             let lease = tested.rig.machine.grant_trial(now, 1);
-            // I8: at most one is out, and only in TRIAL.
+            // I8: at most one is out, and only in TRIAL or after a hold.
             assert_eq!(lease.is_some(), open);
             assert!(tested.rig.machine.grant_trial(now, 2).is_none());
             tested.leases.extend(lease);
@@ -223,6 +232,11 @@ fn invariants(tested: &Tested, held: &Held) {
         assert!(next.is_some() || standing.trial_open, "{state} for ever");
     }
     assert!(machine.next_deadline().is_none_or(|next| next > now), "no timer in the past");
+    if machine.on_probation(now) {
+        assert_eq!(standing.tier, Tier::Held);
+        assert!(!machine.fast_path());
+        assert!(standing.trial_open || machine.trial().is_some(), "somebody may find out");
+    }
     if machine.fast_path() {
         assert_eq!((state, machine.findings(now).traffic_run), (State::Healthy, 0));
     }

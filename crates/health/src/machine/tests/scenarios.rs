@@ -536,6 +536,9 @@ fn a_hold_lowers_weight_and_gives_it_back_linearly() {
     assert_eq!(rig.machine.standing(rig.now).tier, Tier::Held);
     assert_eq!(rig.machine.next_deadline(), Some(rig.now + secs(40)));
     rig.pass(40.0);
+    assert_eq!(rig.machine.standing(rig.now).tier, Tier::Held, "nothing says yet that the limit is gone");
+    rig.pass(7.0);
+    rig.trial(Class::Ok);
     assert_eq!(rig.machine.standing(rig.now).tier, Tier::In);
     assert!((rig.weight() - 0.25).abs() < 1e-3);
     assert!(rig.machine.weight_moves(rig.now));
@@ -757,7 +760,7 @@ fn e23_a_default_wait_that_was_too_short_is_doubled() {
     let mut rig = Rig::new(exact()).in_group(PAIR);
     let mut waits = Vec::new();
     for _ in 0..6 {
-        let limited = rig.outcome(Source::Traffic, Class::Overloaded);
+        let limited = rig.outcome(Source::Traffic, Class::RateLimit);
         rig.give(&limited);
         let end = rig.machine.standing(rig.now).held_until.unwrap();
         waits.push(rig.now.until(end).as_secs());
@@ -767,8 +770,9 @@ fn e23_a_default_wait_that_was_too_short_is_doubled() {
         rig.now = end;
     }
     assert_eq!(waits, [5, 10, 20, 40, 60, 60]);
+    rig.trial(Class::Ok);
     rig.pass(120.0);
-    let limited = rig.outcome(Source::Traffic, Class::Overloaded);
+    let limited = rig.outcome(Source::Traffic, Class::RateLimit);
     rig.give(&limited);
     let end = rig.machine.standing(rig.now).held_until.unwrap();
     assert_eq!(rig.now.until(end).as_secs(), 5, "after a quiet time it begins anew");

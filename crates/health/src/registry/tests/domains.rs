@@ -141,6 +141,7 @@ fn d18_the_scope_of_a_limit_decides_who_is_held() {
     world.pass(9 * S);
     assert_eq!(world.rank("d2"), Rank::Held);
     world.pass(4 * S);
+    assert!(world.serve("d1", Class::Ok) && world.serve("d2", Class::Ok));
     assert_eq!(world.ranks(), [Rank::In; 3]);
 }
 

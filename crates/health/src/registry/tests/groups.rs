@@ -73,7 +73,10 @@ fn e02_all_out_by_choice_of_the_group() {
         assert_eq!((world.panic(), world.ranks()), (PanicState::AllOut, vec![Rank::Out, Rank::Out]));
         assert_eq!(world.returns(), Some(world.now + 2 * S), "Retry-After: 2");
         world.pass(2 * S);
-        assert_eq!(world.ranks(), [Rank::In, Rank::Out], "back at 2 s");
+        assert!(world.registry.view().entry(Slot(0)).trial_open(), "one request may try it at 2 s");
+        assert!(world.returns() <= Some(world.now), "whoever waits may ask again");
+        assert!(world.serve("d1", Class::Ok));
+        assert_eq!(world.ranks(), [Rank::In, Rank::Out]);
         assert_eq!(world.panic(), PanicState::Calm);
     }
 }
@@ -154,14 +157,31 @@ fn e23_a_group_that_fails_when_all_are_out_answers_locally_and_says_until_when()
     let mut world = World::of(1, panic);
     let mut hits = 0;
     for _ in 0..60 {
-        if world.choose().is_some() {
-            hits += 1;
-            world.traffic("d1", Class::Overloaded);
+        // Thirty callers, every second.
+        for _ in 0..30 {
+            hits += u32::from(world.serve("d1", Class::Overloaded));
         }
-        assert!(world.choose().is_some() || world.returns() > Some(world.now));
+        assert!(world.returns() > Some(world.now));
         world.pass(S);
     }
-    assert!(hits <= 12, "{hits} of 60 reached the overloaded provider");
+    assert!((3..=10).contains(&hits), "{hits} of 1800 reached the overloaded provider");
+}
+
+/// E23: the verdict of the one attempt is still out; everybody else who waited is answered locally.
+#[test]
+fn e23_a_herd_that_waited_for_the_end_of_a_hold_does_not_go_at_once() {
+    let panic = PanicParams { all_out: AllOut::Fail, ..PanicParams::resilient() };
+    let mut world = World::of(1, panic);
+    world.traffic("d1", Class::RateLimit);
+    world.pass(6 * S);
+    let slot = world.slot("d1");
+    let granted = (0..500).filter(|&owner| world.registry.claim_trial(at(world.now), slot, owner).is_some());
+    assert_eq!(granted.count(), 1);
+    assert_eq!((world.choose(), world.panic()), (None, PanicState::AllOut));
+    world.pass(25 * S);
+    assert_eq!(world.registry.counters().trials_lost, 1);
+    assert!(world.serve("d1", Class::Ok), "a verdict that never came blocks nobody for good");
+    assert_eq!(world.choose(), Some(slot));
 }
 
 #[test]

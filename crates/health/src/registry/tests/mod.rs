@@ -165,6 +165,21 @@ impl World {
         slots.into_iter().find(|&slot| view.entry(slot).rank == best)
     }
 
+    /// One caller's request that only `id` can serve: in rotation, or as the attempt that finds out. Answers whether it
+    /// was sent.
+    fn serve(&mut self, id: &str, class: Class) -> bool {
+        let slot = self.slot(id);
+        if self.rank(id) == Rank::In {
+            self.traffic(id, class);
+            return true;
+        }
+        let Some(lease) = self.registry.claim_trial(at(self.now), slot, 1) else { return false };
+        let mut outcome = self.outcome(id, class, Source::Trial);
+        outcome.trial = Some(lease.id);
+        self.report(id, &outcome);
+        true
+    }
+
     fn due(&mut self) -> Vec<ProbeJob> {
         self.registry.due_probes(at(self.now), PROBES).jobs
     }
