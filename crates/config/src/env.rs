@@ -59,9 +59,9 @@ variables! {
     DEFAULT_ALLOWED_FAILS = false "LiteLLM defines it and reads it nowhere; write router_settings.allowed_fails.";
     DEFAULT_FAILURE_THRESHOLD_PERCENT = false "Ignored by LiteLLM too; write haleway.health.window.failure_ratio.";
     DEFAULT_FAILURE_THRESHOLD_MINIMUM_REQUESTS = false "Ignored by LiteLLM too; write haleway.health.window.min_requests.";
-    LITELLM_SALT_KEY = false "Encrypts stored models; there is no database in this version.";
-    DATABASE_URL = false "There is no database in this version.";
-    STORE_MODEL_IN_DB = false "There is no database in this version.";
+    DATABASE_URL = true "PostgreSQL database that remembers health, when the configuration names no store.";
+    LITELLM_SALT_KEY = false "Encrypts stored models; this version stores none.";
+    STORE_MODEL_IN_DB = false "This version stores no models.";
     NUM_WORKERS = false "One process uses every core.";
 }
 

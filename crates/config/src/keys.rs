@@ -595,10 +595,10 @@ const GENERAL: &[Group] = &[
         "background_health_check_model_groups",
         "health_check_skip_disabled_background_models",
     ]),
+    works(&["database_url", "maximum_health_check_retention_period"]),
     inert(
-        "there is no database in this version",
+        "this version keeps only the history of health in a database",
         &[
-            "database_url",
             "database_connection_pool_limit",
             "database_connection_timeout",
             "store_model_in_db",
@@ -610,7 +610,6 @@ const GENERAL: &[Group] = &[
             "disable_master_key_return",
             "maximum_spend_logs_retention_period",
             "maximum_spend_logs_retention_interval",
-            "maximum_health_check_retention_period",
             "allow_requests_on_db_unavailable",
             "disable_prisma_schema_update",
             "disable_adding_master_key_hash_to_db",

@@ -27,5 +27,5 @@ pub use origin::Origin;
 pub use source::Source;
 pub use typed::{
     Budget, Config, Fleet, FleetRole, General, Haleway, Limits, Litellm, LitellmKeys, LitellmParams, Model,
-    ModelInfo, Origins, Place, ProfileChoice, Redis, RedisAddress, RedisNodes, Router,
+    ModelInfo, Origins, Place, ProfileChoice, Redis, RedisAddress, RedisNodes, Router, Store,
 };

@@ -46,6 +46,8 @@ pub(crate) enum Command {
     /// Probe every deployment of a configuration once, or show what would be sent. Exits 0 when all are healthy, 1 when one
     /// is not, 2 when the file cannot be served.
     Probe(ProbeArgs),
+    /// Show when deployments were out of rotation, why, and who noticed, from the store that a configuration names.
+    Incidents(IncidentsArgs),
     /// Check or explain a configuration without serving it.
     #[command(subcommand)]
     Config(ConfigCommand),
@@ -163,6 +165,25 @@ pub(crate) struct ProbeArgs {
     pub(crate) format: Format,
     #[command(flatten)]
     pub(crate) log: LogArgs,
+}
+
+/// Options of `incidents`.
+#[derive(Debug, Args)]
+pub(crate) struct IncidentsArgs {
+    /// The configuration file.
+    pub(crate) file: PathBuf,
+    /// Only of this model group or deployment.
+    #[arg(long)]
+    pub(crate) model: Option<String>,
+    /// Only those that have not ended.
+    #[arg(long)]
+    pub(crate) open: bool,
+    /// At most so many, newest first.
+    #[arg(long, default_value_t = 50)]
+    pub(crate) limit: u32,
+    /// How the result is printed.
+    #[arg(long, value_enum, default_value_t = Format::Table)]
+    pub(crate) format: Format,
 }
 
 /// How a result is printed.

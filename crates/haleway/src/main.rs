@@ -4,6 +4,7 @@ mod admin;
 mod cli;
 mod config;
 mod demo;
+mod incidents;
 mod output;
 mod probe;
 mod serve;
@@ -24,6 +25,7 @@ fn main() -> ExitCode {
     let result = match cli.command {
         Some(Command::Serve(args)) => serve::run(&args),
         Some(Command::Demo(args)) => demo::run(&args),
+        Some(Command::Incidents(args)) => incidents::run(&args),
         Some(Command::Probe(args)) => return probe::run(&args),
         Some(Command::Config(command)) => return config::run(&command),
         None => serve::run(&cli.serve),

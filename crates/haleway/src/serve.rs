@@ -135,6 +135,7 @@ pub(crate) async fn run_gateway(
         Some(addr) => Some(Admin::start(gateway, addr)?),
         None => None,
     };
+    gateway.remember().await.context("the store cannot be used")?;
     gateway.warm().await;
     gateway.spawn();
     let routes = Routes::all(gateway);

@@ -93,6 +93,7 @@ impl Gateway {
             share,
             reports: Reports::default(),
             ledger: Ledger::default(),
+            memory: OnceLock::new(),
             metrics,
             network,
             credentials,

@@ -24,6 +24,7 @@ use crate::auth::KeyCheck;
 use crate::clock::Clock;
 use crate::deployment::{CallLimits, Deployment};
 use crate::fleet::Share;
+use crate::memory::Memory;
 use crate::prober::Reports;
 use crate::prober::ledger::{Caps, Ledger};
 use crate::reload::Origin;
@@ -116,6 +117,8 @@ pub struct Gateway {
     pub reports: Reports,
     /// What probes used up.
     pub ledger: Ledger,
+    /// What outlives the process; empty without a store.
+    pub memory: OnceLock<Arc<Memory>>,
     /// Counts and gauges.
     pub metrics: Metrics,
     /// How connections are opened.

@@ -95,6 +95,7 @@ impl Setup {
         let network = Network::in_memory(Arc::new(MemDial(self.net.clone()))).expect("TLS defaults hold");
         let parts = Parts { network, clock: Clock::start(), seed: self.seed, fleet: FleetHandle::local() };
         let gateway = Gateway::new(config, &self.source, parts).unwrap_or_else(|error| panic!("{error}"));
+        gateway.remember().await.unwrap_or_else(|error| panic!("{error}"));
         gateway.spawn();
         let routes = Routes::all(&gateway);
         // One turn, so that the background tasks have begun.

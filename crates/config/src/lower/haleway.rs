@@ -10,6 +10,7 @@ use super::health::Draft;
 use super::health::fields::Reach;
 use super::health::scope;
 use super::section::Reader;
+use super::store;
 use crate::diag::{Finding, Report, codes, did_you_mean};
 use crate::typed::ProfileChoice;
 use crate::yaml::Map;
@@ -30,6 +31,8 @@ pub(crate) struct Section<'a> {
     pub(crate) all_out_status: Option<u16>,
     /// `fleet`, when the file has it.
     pub(crate) fleet: Option<fleet::Section>,
+    /// `store`, when the file has it.
+    pub(crate) store: Option<store::Section>,
 }
 
 /// Reads the section.
@@ -53,7 +56,8 @@ pub(crate) fn read<'a>(top: Reader<'a>) -> Section<'a> {
             "admin_listen" => section.admin_listen = address(field),
             "errors" => section.all_out_status = errors(field),
             "fleet" => section.fleet = Some(fleet::read(field)),
-            "store" | "events" => {
+            "store" => section.store = Some(store::read(field)),
+            "events" => {
                 let message = format!("haleway.{} has no effect", field.name);
                 let finding = Finding::warning(codes::NO_EFFECT, field.key, message);
                 field.report.add(finding.hint("it is not part of this version: state lives in this process"));

@@ -14,6 +14,7 @@ pub(crate) mod model;
 mod redis;
 pub(crate) mod router;
 pub(crate) mod section;
+mod store;
 #[cfg(test)]
 mod tests;
 
@@ -30,7 +31,7 @@ use crate::check;
 use crate::diag::{Finding, Report, Severity, codes};
 use crate::env::{self, Environment};
 use crate::keys::Section;
-use crate::typed::{Config, Fleet, Haleway, Model, ModelInfo, ProfileChoice, Redis};
+use crate::typed::{Config, Fleet, Haleway, Model, ModelInfo, ProfileChoice, Redis, Store};
 use crate::yaml::{Map, Node};
 use crate::{Origin, Source};
 use field::Field;
@@ -203,7 +204,9 @@ pub(crate) fn lower(
     global.settle();
     let general = general::lower(sections.general, &env, &health, &global, background, report);
     let litellm = general::litellm(sections.litellm, &env);
-    let haleway = settled(&own, &global, &groups, Chosen { profile, catalogue, fleet, probe_body: probe });
+    let store = store::settle(own.store.as_ref(), sections.general, &env);
+    let chosen = Chosen { profile, catalogue, fleet, store, probe_body: probe };
+    let haleway = settled(&own, &global, &groups, chosen);
     let config = Config { models, router, general, litellm, haleway, environment };
     let facts = check::Facts {
         config: &config,
@@ -258,6 +261,7 @@ struct Chosen {
     profile: ProfileChoice,
     catalogue: Catalogue,
     fleet: Fleet,
+    store: Option<Store>,
     probe_body: ProbeSettings,
 }
 
@@ -268,7 +272,7 @@ fn settled(
     groups: &BTreeMap<&str, Draft>,
     chosen: Chosen,
 ) -> Haleway {
-    let Chosen { profile, catalogue, fleet, probe_body } = chosen;
+    let Chosen { profile, catalogue, fleet, store, probe_body } = chosen;
     Haleway {
         profile,
         catalogue,
@@ -280,6 +284,7 @@ fn settled(
         budget: global.budget,
         statuses: global.statuses.clone(),
         fleet,
+        store,
         group_origins: groups.iter().map(|(name, draft)| (Arc::from(*name), draft.origins.clone())).collect(),
         origins: global.origins.clone(),
         health: global.params.clone(),

@@ -9,7 +9,7 @@ use haleway_providers::ProbeSettings;
 use haleway_providers::catalogue::{Catalogue, Usd};
 use haleway_providers::classify::StatusLists;
 
-use super::{Fleet, Origins};
+use super::{Fleet, Origins, Store};
 
 /// The `haleway` section.
 #[derive(Clone, Debug)]
@@ -34,6 +34,8 @@ pub struct Haleway {
     pub statuses: StatusLists,
     /// Coordination of several processes.
     pub fleet: Fleet,
+    /// Where health is remembered; `None` = nowhere.
+    pub store: Option<Store>,
     /// Numbers of a deployment's health machine where nothing narrower is set.
     pub health: Params,
     /// How a deployment is probed where nothing narrower is set.

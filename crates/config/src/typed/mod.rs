@@ -6,12 +6,14 @@ mod general;
 mod haleway;
 mod model;
 mod router;
+mod store;
 
 pub use fleet::{Fleet, FleetRole, LitellmKeys, Redis, RedisAddress, RedisNodes};
 pub use general::{General, Litellm};
 pub use haleway::{Budget, Haleway, Limits, ProfileChoice};
 pub use model::{LitellmParams, Model, ModelInfo, Origins, Place};
 pub use router::Router;
+pub use store::Store;
 
 use std::collections::BTreeMap;
 

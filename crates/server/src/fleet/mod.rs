@@ -108,7 +108,7 @@ impl Share {
         self.role.claims()
     }
 
-    fn name(&self) -> Arc<str> {
+    pub(crate) fn name(&self) -> Arc<str> {
         Arc::from(self.me.as_str())
     }
 

@@ -1,6 +1,7 @@
 //! Which path does what. Model calls take the short way to [`crate::call`]; everything else is an axum router.
 
 mod health;
+mod history;
 mod info;
 mod models;
 mod operate;
@@ -135,6 +136,8 @@ fn pages_of(gateway: &Arc<Gateway>) -> Router {
         .route("/health", get(health::health))
         .route("/health/readiness/details", get(health::readiness_details))
         .route("/health/backlog", get(health::backlog))
+        .route("/health/history", get(history::history))
+        .route("/health/latest", get(history::latest))
         .route("/health/shared-status", get(fleet::shared_status))
         .route("/v1/models", get(models::list))
         .route("/models", get(models::list))
@@ -150,6 +153,8 @@ fn pages_of(gateway: &Arc<Gateway>) -> Router {
         .route("/haleway/explain", get(operate::explain))
         .route("/haleway/reload", post(operate::reload))
         .route("/haleway/fleet", get(fleet::fleet_page))
+        .route("/haleway/incidents", get(history::incidents))
+        .route("/haleway/audit", get(history::audit))
         .route("/haleway/deployments/{id}/{command}", post(operate::command))
         .fallback(pages::not_found)
         .method_not_allowed_fallback(pages::method_not_allowed)

@@ -9,7 +9,7 @@ use axum::body::Bytes;
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
-use haleway_health::{Operator, Timestamp};
+use haleway_health::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -17,6 +17,7 @@ use super::{Asked, Detail, PageError, Shared};
 use crate::deployment::Deployment;
 use crate::error::ApiError;
 use crate::gateway::Gateway;
+use crate::memory::{Given, operator_of};
 use crate::prober::ledger::ProbeCost;
 use crate::prober::{self, OnDemand};
 use crate::reload::Rejected;
@@ -183,17 +184,10 @@ pub(super) async fn command(
     if command == "probe" {
         return Ok(probe(&gateway, deployment).await);
     }
-    let operator = match command.as_str() {
-        "drain" => Operator::Drain,
-        "disable" => Operator::Disable,
-        "enable" => Operator::Enable,
-        "force-up" => Operator::ForceUp,
-        "reset" => Operator::Reset,
-        _ => {
-            let known = "drain, disable, enable, force-up, reset, probe";
-            return Ok(Detail(StatusCode::NOT_FOUND, format!("no command {command:?}; there are {known}"))
-                .into_response());
-        }
+    let Some(operator) = operator_of(&command) else {
+        let known = "drain, disable, enable, force-up, reset, probe";
+        return Ok(Detail(StatusCode::NOT_FOUND, format!("no command {command:?}; there are {known}"))
+            .into_response());
     };
     let body: CommandBody = if body.is_empty() {
         CommandBody::default()
@@ -209,10 +203,28 @@ pub(super) async fn command(
             .ok_or_else(|| ApiError::invalid("'seconds' must be positive.", Some("seconds")))
     });
     let until = span.transpose()?.map(|span| now + span);
-    gateway.hub.operator(now, deployment.slot, operator, until, body.reason.as_deref().unwrap_or(""));
+    let reason = body.reason.as_deref().unwrap_or("");
+    let unwritten = gateway.memory.get().map(|memory| {
+        let (deployment, origin) = (deployment.id(), origin(&headers));
+        memory.order(&Given { deployment, command: &command, at: now, until, reason, origin })
+    });
+    gateway.hub.operator(now, deployment.slot, operator, until, reason);
     gateway.wake_prober.notify_one();
     tracing::info!(deployment = %deployment.id(), command, "operator");
-    Ok(Json(json!({"deployment": Shown::of(&gateway, deployment, now)})).into_response())
+    let stored = match unwritten {
+        Some(unwritten) => Some(unwritten.write().await),
+        None => None,
+    };
+    let mut answer = json!({"deployment": Shown::of(&gateway, deployment, now)});
+    if let (Some(stored), Some(answer)) = (stored, answer.as_object_mut()) {
+        answer.insert("stored".to_owned(), stored.into());
+    }
+    Ok(Json(answer).into_response())
+}
+
+/// Where a request came from, as the proxy in front of the gateway says; empty when none does.
+fn origin(headers: &HeaderMap) -> &str {
+    headers.get("x-forwarded-for").and_then(|value| value.to_str().ok()).unwrap_or("")
 }
 
 async fn probe(gateway: &Arc<Gateway>, deployment: &Arc<Deployment>) -> Response {

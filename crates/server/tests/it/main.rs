@@ -21,6 +21,8 @@ mod input;
 #[cfg(test)]
 mod media;
 #[cfg(test)]
+mod memory;
+#[cfg(test)]
 mod page;
 #[cfg(test)]
 mod probes;

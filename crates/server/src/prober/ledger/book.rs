@@ -93,6 +93,29 @@ pub struct Line {
 }
 
 impl Line {
+    /// Both together.
+    pub(crate) fn plus(&self, other: &Self) -> Self {
+        Self {
+            requests: self.requests + other.requests,
+            usd: self.usd + other.usd,
+            tokens: self.tokens.saturating_add(other.tokens),
+            estimated: self.estimated + other.estimated,
+            unpriced: self.unpriced + other.unpriced,
+        }
+    }
+
+    /// What is left without `other`.
+    pub(crate) fn minus(&self, other: &Self) -> Self {
+        let usd = self.usd.femtodollars().saturating_sub(other.usd.femtodollars());
+        Self {
+            requests: self.requests.saturating_sub(other.requests),
+            usd: Usd::from_femtodollars(usd),
+            tokens: self.tokens.saturating_sub(other.tokens),
+            estimated: self.estimated.saturating_sub(other.estimated),
+            unpriced: self.unpriced.saturating_sub(other.unpriced),
+        }
+    }
+
     fn add(&mut self, charge: &Charge) {
         self.requests += 1;
         self.tokens = self.tokens.saturating_add(charge.tokens);
@@ -123,13 +146,7 @@ impl Account {
 
     /// What all requests came to.
     pub fn sum(&self) -> Line {
-        self.lines.iter().fold(Line::default(), |sum, line| Line {
-            requests: sum.requests + line.requests,
-            usd: sum.usd + line.usd,
-            tokens: sum.tokens.saturating_add(line.tokens),
-            estimated: sum.estimated + line.estimated,
-            unpriced: sum.unpriced + line.unpriced,
-        })
+        self.lines.iter().fold(Line::default(), |sum, line| sum.plus(line))
     }
 
     /// Which cap stopped real probes on this day.
@@ -242,6 +259,16 @@ impl Book {
         self.turn(now);
         self.accounts.entry(slot).or_default().add(rung, charge);
         self.total.add(rung, charge);
+    }
+
+    /// Adds what was used up on this day elsewhere.
+    pub(super) fn recall(&mut self, slot: Slot, rung: Rung, line: &Line, now: Timestamp) {
+        self.turn(now);
+        for account in [self.accounts.entry(slot).or_default(), &mut self.total] {
+            if let Some(known) = account.lines.get_mut(rung as usize) {
+                *known = known.plus(line);
+            }
+        }
     }
 
     /// What the probes of `slot` used up on the day of `now`.

@@ -1,7 +1,7 @@
 //! What probes used up: counted per deployment, UTC day and rung, and never against a caller's key, a rate limit or a
 //! statistic of routing.
 //!
-//! Kept in memory: a restart begins the day anew. A real probe takes a [`Reservation`] before it is sent, so that
+//! A restart goes on with the day where there is a store (`memory`), else begins it anew. A real probe takes a [`Reservation`] before it is sent, so that
 //! probes in flight together cannot pass a cap that each of them keeps.
 
 mod book;
@@ -55,6 +55,11 @@ impl Ledger {
     pub fn free(&self, slot: Slot, now: Timestamp) {
         let charge = Charge { usd: Some(Usd::ZERO), ..Charge::default() };
         self.book.lock().add(slot, Rung::Free, &charge, now);
+    }
+
+    /// Takes in what was used up on this day before this process lived, or in others.
+    pub(crate) fn recall(&self, slot: Slot, rung: Rung, line: &Line, now: Timestamp) {
+        self.book.lock().recall(slot, rung, line, now);
     }
 
     /// What the probes of `slot` used up on the UTC day of `now`.
