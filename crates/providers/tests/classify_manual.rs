@@ -26,6 +26,7 @@ fn odd_statuses() -> Vec<Vec<String>> {
     let manual = std::fs::read_to_string(path).unwrap();
     let last = manual.split("So the odd ones").nth(1).unwrap();
     let rows = last.lines().skip_while(|line| !line.starts_with("|---")).skip(1);
+    let rows = rows.take_while(|line| line.starts_with('|'));
     rows.map(|line| line.trim_matches('|').split('|').map(|cell| cell.trim().replace('`', "")).collect())
         .collect()
 }
