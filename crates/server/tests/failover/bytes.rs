@@ -21,6 +21,8 @@ use crate::cases::Provider;
 const LIMIT: Duration = Duration::from_millis(500);
 /// No answer is read beyond its limit of 128 MiB; the rest is what the kernel holds.
 const MOST: u64 = 160 * 1024 * 1024;
+/// The same of a probe, whose limit is 8 MiB.
+const MOST_OF_A_PROBE: u64 = 24 * 1024 * 1024;
 
 /// What a socket sends once a request has come.
 #[derive(Clone, Debug)]
@@ -213,6 +215,18 @@ fn settings(model: &str) -> Yaml {
         )
 }
 
+/// The classes that the words of a case belong to.
+fn classes(words: Words) -> Vec<&'static str> {
+    let class = |word: &&'static str| match *word {
+        "connection_closed" | "connection_reset" | "stream_cut" => "connection",
+        "total" | "first_token" => "timeout",
+        "http_502" | "http_799" => "server_error",
+        "route_not_found" | "http_302" => "route_not_found",
+        _ => "malformed_response",
+    };
+    words.iter().map(class).collect()
+}
+
 /// What a case showed that it must not.
 async fn faults_of(wire: &str, model: &str, came: &Came) -> Vec<String> {
     let bed = Bed::with(Provider::Sends(came.sends.clone()), settings(model), Topology::Sibling).await;
@@ -231,7 +245,7 @@ async fn faults_of(wire: &str, model: &str, came: &Came) -> Vec<String> {
         }
         // Without one, the caller is told, before anything of it was passed on.
         let alone = bed.call_to("d1", kind).await;
-        if !matches!(alone.got, Got::Error(_)) || ["", "ok"].contains(&alone.class.as_str()) {
+        if !matches!(alone.got, Got::Error(_)) || !classes(came.words).contains(&alone.class.as_str()) {
             complain(format!("alone: {:?} {:?}", alone.got, alone.class));
         }
         let sent = came.sends.sent.swap(0, Ordering::Relaxed);
@@ -242,8 +256,12 @@ async fn faults_of(wire: &str, model: &str, came: &Came) -> Vec<String> {
     // The operator who probes sees it too.
     let probed = bed.probe("d1").await;
     let class = &probed["deployment"]["evidence"]["latest_probe"]["class"];
-    if class.as_str().is_none_or(|class| class == "ok") {
+    if class.as_str().is_none_or(|class| !classes(came.words).contains(&class)) {
         wrong.push(format!("{wire}, {}: probed {class}: {probed}", came.name));
+    }
+    let sent = came.sends.sent.load(Ordering::Relaxed);
+    if sent > MOST_OF_A_PROBE {
+        wrong.push(format!("{wire}, {}: a probe read {sent} bytes", came.name));
     }
     wrong
 }
