@@ -1,8 +1,11 @@
 """`haleway config check` and `haleway config explain`."""
 
 import json
+from pathlib import Path
 
+import jsonschema
 import pytest
+import yaml
 
 from gateway import run
 
@@ -82,3 +85,29 @@ def test_an_environment_variable_of_litellm_acts(tmp_path):
     (tmp_path / "config.yaml").write_text(text)
     ended = run("config", "explain", "config.yaml", cwd=tmp_path, env={"DEFAULT_HEALTH_CHECK_INTERVAL": "77"})
     assert any("77" in line and "DEFAULT_HEALTH_CHECK_INTERVAL" in line for line in ended.stdout.splitlines())
+
+
+FIXTURES = Path(__file__).parents[2] / "crates/config/tests/fixtures/litellm"
+
+
+def test_the_schema_takes_what_is_served_and_not_what_is_misspelt():
+    ended = run("config", "schema")
+    assert ended.returncode == 0, ended.stderr
+    schema = json.loads(ended.stdout)
+    jsonschema.Draft202012Validator.check_schema(schema)
+    validator = jsonschema.Draft202012Validator(schema)
+    files = sorted(FIXTURES.glob("*.yaml"))
+    assert len(files) > 5
+    for file in files:
+        faults = [fault.message for fault in validator.iter_errors(yaml.safe_load(file.read_text()))]
+        assert not faults, f"{file.name}: {faults}"
+    own = {"health": {"interval": "15s", "panic": {"mode": False}, "statuses": {"upstream": [418]}}, "profile": "resilient"}
+    entry = {"model_name": "m", "litellm_params": {"model": "openai/x"}, "model_info": {"haleway": {"fall": 2}}}
+    assert validator.is_valid({"model_list": [entry], "haleway": own})
+    for wrong in [
+        {"general_settings": {"health_check_intervel": 3}},
+        {"haleway": {"health": {"fall": "three"}}},
+        {"haleway": {"health": {"statuses": {"upstream": [200]}}}},
+        {"model_list": [{**entry, "model_info": {"haleway": {"panik": {}}}}]},
+    ]:
+        assert not validator.is_valid(wrong), wrong

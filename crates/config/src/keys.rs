@@ -681,7 +681,7 @@ const GENERAL: &[Group] = &[
         ],
     ),
     inert(
-        "headers of callers are not forwarded in this version",
+        "of a caller's headers only anthropic-beta is forwarded, to providers that speak Anthropic's API",
         &["forward_client_headers_to_llm_api", "forward_openai_org_id", "forward_llm_provider_auth_headers"],
     ),
     inert("a caller that leaves always ends the upstream call", &["cancel_on_disconnect"]),

@@ -14,16 +14,20 @@ pub mod keys;
 mod load;
 mod lower;
 mod origin;
+mod reference;
+mod schema;
 mod source;
 mod tree;
 mod typed;
 mod yaml;
 
-pub use diag::{CODES, Diagnostic, Severity, is_secret_key, render};
+pub use diag::{CODES, Diagnostic, KeyLists, Severity, WithoutEffect, is_secret_key, render};
 pub use explain::{ExplainRow, explain, render_rows};
 pub use load::{Loaded, Options, load};
 pub use lower::health::fields::names as health_keys;
 pub use origin::Origin;
+pub use reference::litellm_keys;
+pub use schema::schema;
 pub use source::Source;
 pub use typed::{
     Budget, Config, Fleet, FleetRole, General, Haleway, Limits, Litellm, LitellmKeys, LitellmParams, Model,

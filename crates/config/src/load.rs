@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use secrecy::ExposeSecret;
 
-use crate::diag::Report;
+use crate::diag::{KeyLists, Report};
 use crate::{Config, Diagnostic, Severity, Source, lower, tree};
 
 /// How strictly to judge.
@@ -23,6 +23,8 @@ pub struct Loaded {
     pub diagnostics: Vec<Diagnostic>,
     /// Every file that was read, the main one first: what to watch for changes.
     pub files: Vec<PathBuf>,
+    /// What becomes of every key of LiteLLM's sections.
+    pub keys: KeyLists,
 }
 
 impl Loaded {
@@ -43,7 +45,7 @@ pub fn load(path: &Path, source: &dyn Source, options: &Options) -> Loaded {
         tree::resolve(&mut root, &var, &report);
         lower::lower(&root, environment, source, &report)
     });
-    let files = report.paths();
+    let (files, keys) = (report.paths(), report.fates());
     let diagnostics = report.finish(path);
     let forbidden = |finding: &Diagnostic| match finding.severity {
         Severity::Error => true,
@@ -51,5 +53,5 @@ pub fn load(path: &Path, source: &dyn Source, options: &Options) -> Loaded {
         Severity::Note => false,
     };
     let config = config.filter(|_| !diagnostics.iter().any(forbidden));
-    Loaded { config, diagnostics, files }
+    Loaded { config, diagnostics, files, keys }
 }

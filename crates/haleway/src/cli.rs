@@ -209,6 +209,8 @@ pub(crate) enum ConfigCommand {
         #[arg(long)]
         json: bool,
     },
+    /// Print the JSON Schema of a configuration file, for editors.
+    Schema,
     /// Print every effective health value and where it came from.
     Explain {
         /// The configuration file.

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use haleway_config::{Loaded, Options, Severity, explain, load, render, render_rows};
+use haleway_config::{KeyLists, Loaded, Options, Severity, explain, load, render, render_rows, schema};
 
 use crate::cli::ConfigCommand;
 use crate::output;
@@ -21,16 +21,21 @@ pub(crate) fn run(command: &ConfigCommand) -> ExitCode {
     match command {
         ConfigCommand::Check { file, strict, json } => check(file, *strict, *json),
         ConfigCommand::Explain { file } => explain_file(file),
+        ConfigCommand::Schema => {
+            output::print(&format!("{:#}\n", schema()));
+            ExitCode::from(FINE)
+        }
     }
 }
 
 fn check(file: &Path, strict: bool, json: bool) -> ExitCode {
     let loaded = load(file, &System, &Options { strict });
     if json {
-        let findings = serde_json::json!({"diagnostics": loaded.diagnostics});
+        let findings = serde_json::json!({"diagnostics": loaded.diagnostics, "keys": loaded.keys});
         output::print(&format!("{findings}\n"));
     } else {
         output::print(&render(&loaded.diagnostics, output::stdout_is_terminal()));
+        output::print(&lists(&loaded.keys));
         output::print(&summary(file, &loaded));
     }
     let code = if loaded.count(Severity::Error) > 0 {
@@ -41,6 +46,20 @@ fn check(file: &Path, strict: bool, json: bool) -> ExitCode {
         FINE
     };
     ExitCode::from(code)
+}
+
+/// What becomes of every key of LiteLLM's that the file sets.
+fn lists(keys: &KeyLists) -> String {
+    let inert: Vec<String> =
+        keys.without_effect.iter().map(|key| format!("{} ({})", key.key, key.why)).collect();
+    let lists = [
+        ("supported", &keys.supported, ", "),
+        ("passed on as they are", &keys.passed_on, ", "),
+        ("accepted without effect", &inert, "\n  "),
+        ("unknown", &keys.unknown, ", "),
+    ];
+    let shown = lists.into_iter().filter(|(_, keys, _)| !keys.is_empty());
+    shown.map(|(what, keys, between)| format!("{} {what}:\n  {}\n", keys.len(), keys.join(between))).collect()
 }
 
 fn summary(file: &Path, loaded: &Loaded) -> String {

@@ -19,10 +19,16 @@ struct Page {
 }
 
 /// The pages.
-const PAGES: &[Page] = &[Page {
-    path: "docs/providers.md",
-    cargo: &["run", "--quiet", "--package", "haleway-providers", "--example", "reference"],
-}];
+const PAGES: &[Page] = &[
+    Page {
+        path: "docs/providers.md",
+        cargo: &["run", "--quiet", "--package", "haleway-providers", "--example", "reference"],
+    },
+    Page {
+        path: "docs/litellm-keys.md",
+        cargo: &["run", "--quiet", "--package", "haleway-config", "--example", "keys"],
+    },
+];
 
 /// Compares every page with what its command prints.
 pub(crate) fn findings(root: &Path) -> Result<Vec<Finding>> {

@@ -14,7 +14,8 @@ mod tests;
 pub use codes::CODES;
 pub use mask::is_secret_key;
 pub use render::render;
-pub(crate) use report::{FileId, Finding, Report};
+pub(crate) use report::{Fate, FileId, Finding, Report};
+pub use report::{KeyLists, WithoutEffect};
 pub(crate) use suggest::{did_you_mean, nearest};
 
 use serde::Serialize;

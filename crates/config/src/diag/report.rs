@@ -1,10 +1,12 @@
 //! Where findings are collected, and the texts they point into.
 
 use std::cell::RefCell;
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+
+use serde::Serialize;
 
 use super::{Diagnostic, Severity, mask};
 use crate::Origin;
@@ -83,11 +85,48 @@ impl Text {
     }
 }
 
+/// What becomes of a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fate {
+    /// It has its effect.
+    Read,
+    /// It is accepted and has none, for this reason.
+    Inert(&'static str),
+    /// Not Haleway's: sent to the provider, or shown as it is.
+    PassedOn,
+    /// Nobody knows it, or it stands where it means nothing.
+    Unknown,
+}
+
+/// The keys of LiteLLM's sections that a file sets, by what becomes of them, as `section.key`, sorted.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct KeyLists {
+    /// They have their effect.
+    pub supported: Vec<String>,
+    /// They are accepted and have none.
+    pub without_effect: Vec<WithoutEffect>,
+    /// They are sent to the provider (`litellm_params`) or shown (`model_info`) as they are.
+    pub passed_on: Vec<String>,
+    /// They are not known, or stand in a section where they mean nothing.
+    pub unknown: Vec<String>,
+}
+
+/// A key that is accepted and has no effect.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct WithoutEffect {
+    /// `section.key`
+    pub key: String,
+    /// Why it has none.
+    pub why: &'static str,
+}
+
 /// Collects findings; shared by everything that reads, so it takes `&self`.
 #[derive(Debug, Default)]
 pub(crate) struct Report {
     texts: RefCell<Vec<Text>>,
     findings: RefCell<Vec<Finding>>,
+    /// What becomes of every key of LiteLLM's sections, by `section.key`.
+    fates: RefCell<BTreeMap<String, Fate>>,
     /// What was said once and is not said again.
     said: RefCell<HashSet<(&'static str, String)>>,
     /// Keys that were read, as `section.key`, for the test that keeps the key table honest.
@@ -96,6 +135,25 @@ pub(crate) struct Report {
 }
 
 impl Report {
+    /// Notes what becomes of a key. The first word counts: a key of every deployment is one key.
+    pub(crate) fn fate(&self, key: String, fate: Fate) {
+        self.fates.borrow_mut().entry(key).or_insert(fate);
+    }
+
+    /// What becomes of every key that the file sets.
+    pub(crate) fn fates(&self) -> KeyLists {
+        let mut lists = KeyLists::default();
+        for (key, fate) in self.fates.take() {
+            match fate {
+                Fate::Read => lists.supported.push(key),
+                Fate::Inert(why) => lists.without_effect.push(WithoutEffect { key, why }),
+                Fate::PassedOn => lists.passed_on.push(key),
+                Fate::Unknown => lists.unknown.push(key),
+            }
+        }
+        lists
+    }
+
     /// Takes in a text; spans name it by the id returned.
     pub(crate) fn file(&self, path: &Path, text: String) -> FileId {
         let mut lines = vec![0];

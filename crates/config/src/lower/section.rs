@@ -1,7 +1,7 @@
 //! Reading one mapping of the file by the key table: unknown keys are reported when it is opened, so that code
 //! that reads values never looks for them.
 
-use crate::diag::{Finding, Report, codes, did_you_mean, nearest};
+use crate::diag::{Fate, Finding, Report, codes, did_you_mean, nearest};
 use crate::keys::{CALL_PARAMS, Key, SHOWN_INFO, Section, Support};
 use crate::lower::field::Field;
 use crate::yaml::{Entry, Kind, Map, Node, Span};
@@ -53,8 +53,9 @@ impl<'a> Reader<'a> {
 
     fn judge(&self, entry: &Entry) {
         match self.section.key(&entry.name) {
-            Some(Key { support: Support::Works, .. }) => {}
+            Some(Key { support: Support::Works, .. }) => self.fate(entry, Fate::Read),
             Some(Key { support: Support::Inert(why), .. }) => {
+                self.fate(entry, Fate::Inert(why));
                 if !is_off(&entry.value) && self.report.first(self.section.name(), &entry.name) {
                     let message = format!("{} has no effect", self.full(&entry.name));
                     self.report.add(Finding::warning(codes::NO_EFFECT, entry.key, message).hint(why));
@@ -64,12 +65,17 @@ impl<'a> Reader<'a> {
         }
     }
 
+    fn fate(&self, entry: &Entry, fate: Fate) {
+        self.report.fate(self.full(&entry.name), fate);
+    }
+
     fn unknown(&self, entry: &Entry) {
         let name = entry.name.as_str();
         // Reported where it is read, with more to say.
         if self.section == Section::Router
             && matches!(name, "health_check_interval" | "health_check_concurrency")
         {
+            self.fate(entry, Fate::Unknown);
             return;
         }
         let known = self.section.keys().map(|key| key.name);
@@ -79,9 +85,13 @@ impl<'a> Reader<'a> {
             Section::Top | Section::Entry | Section::Router | Section::Litellm | Section::General => &[],
         };
         if free.contains(&name) {
+            self.fate(entry, Fate::PassedOn);
             return;
         }
-        if let Some(home) = self.home_of(name) {
+        let home = self.home_of(name);
+        let takes_any = matches!(self.section, Section::Params | Section::Info) && home.is_none();
+        self.fate(entry, if takes_any { Fate::PassedOn } else { Fate::Unknown });
+        if let Some(home) = home {
             self.report.add(
                 Finding::warning(
                     codes::MISPLACED_KEY,

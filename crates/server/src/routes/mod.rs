@@ -152,6 +152,7 @@ fn pages_of(gateway: &Arc<Gateway>) -> Router {
         .route("/haleway/deployments", get(operate::deployments))
         .route("/haleway/explain", get(operate::explain))
         .route("/haleway/reload", post(operate::reload))
+        .route("/haleway/config", get(operate::config))
         .route("/haleway/fleet", get(fleet::fleet_page))
         .route("/haleway/incidents", get(history::incidents))
         .route("/haleway/audit", get(history::audit))

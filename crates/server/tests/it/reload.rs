@@ -192,6 +192,23 @@ async fn any_sequence_of_reloads_keeps_operators_orders_and_resurrects_nothing()
 }
 
 #[tokio::test(start_paused = true)]
+async fn the_effective_values_are_shown_with_their_origin_and_follow_a_reload() {
+    let world = World::start(probed(Yaml::b1())).await;
+    let fall = |page: &Value| {
+        let rows = page["values"].as_array().unwrap();
+        rows.iter().find(|row| row["scope"] == "global" && row["key"] == "fall").unwrap().clone()
+    };
+    let before = fall(&world.get("/haleway/config").await.json());
+    assert_eq!((&before["value"], &before["origin"]), (&json!("3"), &json!("profile resilient")), "{before}");
+    reload(&world, &probed(Yaml::b1()).set("haleway.health.fall", 7)).await;
+    let page = world.get("/haleway/config").await;
+    let after = fall(&page.json());
+    assert_eq!(after["value"], "7");
+    assert!(after["origin"].as_str().unwrap().starts_with("config.yaml:"), "{after}");
+    assert!(!page.text().contains("sk-"), "no secret");
+}
+
+#[tokio::test(start_paused = true)]
 async fn what_needs_a_restart_is_said_when_it_changes() {
     let world = World::start(probed(Yaml::b1())).await;
     let yaml = probed(Yaml::b1()).set("haleway.admin_listen", "127.0.0.1:4001").set("haleway.health.fall", 7);
