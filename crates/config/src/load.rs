@@ -1,6 +1,6 @@
 //! The way in: one call from a path to a checked configuration or to everything that is wrong with it.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use secrecy::ExposeSecret;
 
@@ -21,8 +21,6 @@ pub struct Loaded {
     pub config: Option<Config>,
     /// Every finding, in order of file and line.
     pub diagnostics: Vec<Diagnostic>,
-    /// Every file that was read, the main one first: what to watch for changes.
-    pub files: Vec<PathBuf>,
     /// What becomes of every key of LiteLLM's sections.
     pub keys: KeyLists,
 }
@@ -45,7 +43,7 @@ pub fn load(path: &Path, source: &dyn Source, options: &Options) -> Loaded {
         tree::resolve(&mut root, &var, &report);
         lower::lower(&root, environment, source, &report)
     });
-    let (files, keys) = (report.paths(), report.fates());
+    let keys = report.fates();
     let diagnostics = report.finish(path);
     let forbidden = |finding: &Diagnostic| match finding.severity {
         Severity::Error => true,
@@ -53,5 +51,5 @@ pub fn load(path: &Path, source: &dyn Source, options: &Options) -> Loaded {
         Severity::Note => false,
     };
     let config = config.filter(|_| !diagnostics.iter().any(forbidden));
-    Loaded { config, diagnostics, files, keys }
+    Loaded { config, diagnostics, keys }
 }

@@ -2,12 +2,12 @@
 
 use std::future::Future;
 use std::net::{SocketAddr, ToSocketAddrs};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, bail};
-use haleway_config::{Config, FleetRole, Options, Severity, Source, load, render};
+use haleway_config::{Config, FleetRole, Loaded, Options, Severity, Source, render};
 use haleway_server::serve::{Limits, bind, serve};
 use haleway_server::{Clock, Gateway, Origin, Parts, Routes};
 use haleway_telemetry::{LogFormat, LogSources, init_logging};
@@ -23,12 +23,9 @@ use crate::source::System;
 /// Serves until a signal.
 pub(crate) fn run(args: &ServeArgs) -> anyhow::Result<()> {
     let Some(file) = &args.config else { bail!("name a configuration with --config FILE") };
-    let (mut config, files) = load_or_refuse(file, args.strict)?;
-    if let Some(role) = args.role {
-        config.haleway.fleet.role = role;
-    }
-    let mut origin = Origin::new(file.clone(), Arc::new(System), Options { strict: args.strict }, &files);
+    let mut origin = Origin::new(file.clone(), Arc::new(System), Options { strict: args.strict });
     origin.role = args.role;
+    let config = config_or_refuse(origin.load(), file)?;
     if args.validate_config {
         return Ok(());
     }
@@ -56,19 +53,15 @@ fn address(host: &str, port: u16) -> anyhow::Result<SocketAddr> {
     chosen.copied().with_context(|| format!("--host {host} has no address"))
 }
 
-/// Reads and checks a configuration; prints every finding, and refuses when one forbids to serve.
-pub(crate) fn load_or_refuse(file: &Path, strict: bool) -> anyhow::Result<(Config, Vec<PathBuf>)> {
-    let loaded = load(file, &System, &Options { strict });
+/// Prints every finding of a configuration, and refuses when one forbids to serve it.
+pub(crate) fn config_or_refuse(loaded: Loaded, file: &Path) -> anyhow::Result<Config> {
     output::complain(&render(&loaded.diagnostics, output::stderr_is_terminal()));
-    match loaded.config {
-        Some(config) => Ok((config, loaded.files)),
-        None => bail!(
-            "{} cannot be served: {} errors, {} warnings; nothing was started",
-            file.display(),
-            loaded.diagnostics.iter().filter(|finding| finding.severity == Severity::Error).count(),
-            loaded.diagnostics.iter().filter(|finding| finding.severity == Severity::Warning).count(),
-        ),
-    }
+    let (errors, warnings) = (loaded.count(Severity::Error), loaded.count(Severity::Warning));
+    let refusal = || {
+        let file = file.display();
+        format!("{file} cannot be served: {errors} errors, {warnings} warnings; nothing was started")
+    };
+    loaded.config.with_context(refusal)
 }
 
 /// Sets up logs from flags, environment and configuration, in this order.

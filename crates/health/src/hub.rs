@@ -137,6 +137,12 @@ impl Hub {
         self.locked(now, |registry| registry.rebuild(specs, groups, now));
     }
 
+    /// The order that held for a deployment when a configuration without it came has been ended elsewhere: it begins as
+    /// any other, should it come back.
+    pub fn forget_departed(&self, id: &str) {
+        self.registry.lock().forget_departed(id);
+    }
+
     /// The events from `seq` on.
     pub fn events(&self, seq: u64) -> Drained {
         self.registry.lock().events(seq)

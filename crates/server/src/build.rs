@@ -15,7 +15,6 @@ use haleway_routing as routing;
 use haleway_routing::{BuildError, RetryShare, StatsTable, Table, TableBuilder};
 use haleway_telemetry::{DeploymentLabels, Metrics};
 use haleway_upstream::{Credentials, Network, Settings, Upstream};
-use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -106,7 +105,7 @@ impl Gateway {
             end_sessions: CancellationToken::new(),
             wake_prober: Notify::new(),
             origin: OnceLock::new(),
-            reloading: Mutex::new(()),
+            held: Arc::default(),
         }))
     }
 }
@@ -150,7 +149,13 @@ pub(crate) fn deployments(
             upstream: kept(&model.id).unwrap_or_else(|| Upstream::new(parts.network, &Settings::default())),
         })
     };
-    config.models.iter().zip(targets).zip(slots).map(made).collect()
+    let deployments: Vec<_> = config.models.iter().zip(targets).zip(slots).map(made).collect();
+    for deployment in deployments.iter().filter(|deployment| deployment.model.probe.is_some()) {
+        if let Some(cannot) = cannot_probe(deployment) {
+            tracing::warn!(deployment = %deployment.id(), reason = cannot.code, "not probed: {cannot}");
+        }
+    }
+    deployments
 }
 
 pub(crate) fn table(config: &Config, deployments: &[Arc<Deployment>]) -> Result<Table, BuildError> {
@@ -173,9 +178,6 @@ pub(crate) fn table(config: &Config, deployments: &[Arc<Deployment>]) -> Result<
 pub(crate) fn spec(deployment: &Deployment) -> Spec {
     let (model, target) = (&deployment.model, &deployment.target);
     let cannot = cannot_probe(deployment);
-    if let (Some(cannot), Some(_)) = (&cannot, &model.probe) {
-        tracing::warn!(deployment = %model.id, reason = cannot.code, "not probed: {cannot}");
-    }
     Spec {
         mode: target.mode.as_str(),
         credential: target.credential,
@@ -286,6 +288,7 @@ pub(crate) fn live(
             .map_or(DEFAULT_MAX_BODY, |bytes| bytes.try_into().unwrap_or(usize::MAX)),
         max_parallel: general.max_parallel_requests.map(|limit| limit as usize),
         stats: stats.extended(room),
+        slots: deployments.iter().map(|deployment| (Arc::clone(deployment.id()), deployment.slot)).collect(),
         deployments: placed,
         health_groups,
         group_retries,

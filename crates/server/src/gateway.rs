@@ -3,6 +3,7 @@
 //! [`Live`] is everything that follows from the configuration; a request loads it once and keeps it, so that a
 //! change of configuration never shows in the middle of a call. Everything else outlives configurations.
 
+use std::collections::HashMap;
 use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -15,8 +16,7 @@ use haleway_health::{Hub, Slot, Snapshot};
 use haleway_routing::{RetryShare, StatsTable, Table};
 use haleway_telemetry::{GroupMetrics, Metrics};
 use haleway_upstream::{Credentials, Network};
-use parking_lot::Mutex;
-use tokio::sync::Notify;
+use tokio::sync::{Mutex, Notify};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -27,7 +27,7 @@ use crate::fleet::Share;
 use crate::memory::Memory;
 use crate::prober::Reports;
 use crate::prober::ledger::{Caps, Ledger};
-use crate::reload::Origin;
+use crate::reload::{Held, Origin};
 use crate::view::HealthView;
 
 /// Everything that follows from the configuration.
@@ -39,6 +39,8 @@ pub struct Live {
     pub table: Table,
     /// Deployments by slot; a removed one leaves a hole.
     pub deployments: Vec<Option<Arc<Deployment>>>,
+    /// Their slots by id.
+    pub slots: HashMap<Arc<str>, Slot>,
     /// The health core's number of each of routing's groups.
     pub health_groups: Vec<health::GroupIx>,
     /// `num_retries` of each of routing's groups, where one of its deployments says so.
@@ -98,7 +100,7 @@ impl Live {
 
     /// The deployment with this id.
     pub fn find(&self, id: &str) -> Option<&Arc<Deployment>> {
-        self.each().find(|deployment| **deployment.id() == *id)
+        self.deployment(*self.slots.get(id)?)
     }
 }
 
@@ -143,8 +145,8 @@ pub struct Gateway {
     pub wake_prober: Notify,
     /// Where the configuration came from, once somebody said.
     pub(crate) origin: OnceLock<Origin>,
-    /// Held while one configuration takes the place of another.
-    pub(crate) reloading: Mutex<()>,
+    /// Configurations that calls may still hold; locked while one takes the place of another.
+    pub(crate) held: Arc<Mutex<Held>>,
 }
 
 impl Gateway {

@@ -29,5 +29,5 @@ pub use gateway::{Gateway, Live};
 pub use haleway_fleet::FleetHandle;
 pub use memory::Memory;
 pub use prober::{Asked, OnDemand, Report, Reports, SHOWN_HEADERS, Verdict, ledger, probe_now};
-pub use reload::{Change, Origin, Rejected};
+pub use reload::{Change, Origin, Rejected, Reloaded};
 pub use routes::Routes;

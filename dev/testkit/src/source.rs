@@ -21,6 +21,11 @@ impl Memory {
         self.files.lock().insert(path.into(), text.into());
     }
 
+    /// Takes the file at `path` away.
+    pub fn remove(&self, path: impl AsRef<Path>) {
+        self.files.lock().remove(path.as_ref());
+    }
+
     /// Sets a variable.
     pub fn set_var(&self, name: &str, value: &str) {
         self.vars.lock().insert(name.to_owned(), value.to_owned());

@@ -1,6 +1,6 @@
 //! A gateway, its providers and the network between them.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -163,14 +163,14 @@ impl World {
     pub async fn reload(&self, yaml: impl Into<String>) -> Result<Vec<Change>, Rejected> {
         self.source.file(CONFIG, yaml.into());
         self.follow();
-        self.gateway.reload().await
+        self.gateway.reload().await.map(|reloaded| reloaded.changed)
     }
 
     /// Lets the gateway follow its configuration's file.
     pub fn follow(&self) {
-        let files = [PathBuf::from(CONFIG)];
-        let source = Arc::new(self.source.clone());
-        self.gateway.follow(Origin::new(CONFIG.into(), source, Options::default(), &files));
+        let origin = Origin::new(CONFIG.into(), Arc::new(self.source.clone()), Options::default());
+        let _as_at_start = origin.load();
+        self.gateway.follow(origin);
     }
 
     /// One request, up to the head of its answer.

@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashSet};
 use std::ops::Range;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use serde::Serialize;
@@ -196,11 +196,6 @@ impl Report {
     pub(crate) fn origin(&self, span: Span) -> Origin {
         let Place { file, line } = self.place(span);
         Origin::File { file, line }
-    }
-
-    /// The files read, the main one first.
-    pub(crate) fn paths(&self) -> Vec<PathBuf> {
-        self.texts.borrow().iter().map(|text| text.path.to_path_buf()).collect()
     }
 
     /// The findings as diagnostics, by file and line, errors before warnings on one line; equal ones once.

@@ -77,10 +77,3 @@ fn values_of_a_recorded_file_arrive() {
     let hidden = config.router.aliases.iter().find(|alias| alias.hidden).unwrap();
     assert_eq!((&*hidden.name, &*hidden.target), ("hidden-alias", "solo"));
 }
-
-#[test]
-fn the_files_read_are_listed_for_watching() {
-    let loaded = recorded().load_file("bad/include.yaml");
-    let names: Vec<String> = loaded.files.iter().map(|path| path.display().to_string()).collect();
-    assert_eq!(names, ["bad/include.yaml", "bad/inc_child.yaml"]);
-}

@@ -17,8 +17,9 @@ use haleway_server::serve::bind;
 use crate::cli::DemoArgs;
 use crate::output;
 use crate::serve::{
-    gateway, init_logs, install_crypto, load_or_refuse, run_gateway, runtime, wait_for_signal,
+    config_or_refuse, gateway, init_logs, install_crypto, run_gateway, runtime, wait_for_signal,
 };
+use crate::source::System;
 
 /// The key that the demo's gateway asks for.
 const MASTER_KEY: &str = "sk-demo";
@@ -36,7 +37,8 @@ pub(crate) fn run(args: &DemoArgs) -> anyhow::Result<()> {
 async fn demo(args: &DemoArgs) -> anyhow::Result<()> {
     let providers = providers::start().await.context("the simulated providers cannot start")?;
     let file = config::write(&providers).context("the demo's configuration cannot be written")?;
-    let (config, _files) = load_or_refuse(file.path(), false)?;
+    let loaded = haleway_config::load(file.path(), &System, &haleway_config::Options::default());
+    let config = config_or_refuse(loaded, file.path())?;
     let listener = bind(SocketAddr::from((Ipv4Addr::LOCALHOST, args.port))).await?;
     let addr = listener.local_addr().context("the listener has no address")?;
     let gateway = gateway(config)?;

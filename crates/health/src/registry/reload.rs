@@ -2,15 +2,41 @@
 //!
 //! A deployment is the pair (id, mode). One that is still there keeps its slot and everything learnt about
 //! it; one whose key or base URL changed gets the chance to leave a configuration fault; one that is gone
-//! leaves a hole that is never probed or routed again; a new one begins as unknown.
+//! leaves a hole that is never probed or routed again; a new one begins as unknown. What an operator ordered outlives
+//! the deployment: nothing automatic undoes it, neither a reload that takes the deployment away and brings it back nor
+//! one that changes its mode.
 
-use std::collections::HashSet;
+use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
 
 use super::Registry;
 use super::seat::{Group, Seat};
 use crate::seed::hash;
-use crate::{GroupIx, GroupSpec, Machine, PanicParams, Slot, Spec, Timestamp};
+use crate::{GroupIx, GroupSpec, Machine, PanicParams, SavedMachine, Slot, Spec, Timestamp};
+
+/// Departed deployments whose orders are kept, at most; the ones that left first give way.
+const DEPARTED: usize = 1_000;
+
+/// Deployments that left while an operator's order held, the longest gone first.
+#[derive(Debug, Default)]
+pub(super) struct Departed(VecDeque<(Arc<str>, SavedMachine)>);
+
+impl Departed {
+    fn keep(&mut self, id: &Arc<str>, machine: &Machine) {
+        if !machine.state().by_operator() {
+            return;
+        }
+        if self.0.len() == DEPARTED {
+            self.0.pop_front();
+        }
+        self.0.push_back((Arc::clone(id), machine.save()));
+    }
+
+    fn take(&mut self, id: &str) -> Option<SavedMachine> {
+        let at = self.0.iter().position(|(known, _)| **known == *id)?;
+        self.0.remove(at).map(|(_, machine)| machine)
+    }
+}
 
 impl Registry {
     /// Replaces the configuration. Of several specifications with one id the first counts.
@@ -39,6 +65,11 @@ impl Registry {
                 self.planner.wake(slot, need, now);
             }
         }
+    }
+
+    /// The order that held for a deployment when it left has been ended elsewhere.
+    pub fn forget_departed(&mut self, id: &str) {
+        self.departed.take(id);
     }
 
     /// The slots that [`Self::rebuild`] will give to these deployments, named by id and mode: their own where they are known,
@@ -93,7 +124,10 @@ impl Registry {
             }
             let slot = Slot(u32::try_from(self.seats.len()).unwrap_or(u32::MAX));
             let seed = hash(spec.id.as_bytes(), self.seed);
-            let machine = Machine::new(spec.params.clone(), seed, now);
+            let machine = match self.departed.take(&spec.id) {
+                Some(saved) => Machine::restore(spec.params.clone(), seed, now, &saved),
+                None => Machine::new(spec.params.clone(), seed, now),
+            };
             self.by_id.insert(Arc::clone(&spec.id), slot);
             self.seats.push(Some(Seat::new(Arc::new(spec.clone()), group, machine)));
             slot
@@ -127,6 +161,7 @@ impl Registry {
             && let Some(seat) = place.take()
         {
             self.by_id.remove(&seat.spec.id);
+            self.departed.keep(&seat.spec.id, &seat.machine);
         }
         self.tree.remove(slot);
         self.planner.remove(slot);

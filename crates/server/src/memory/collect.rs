@@ -71,7 +71,7 @@ impl Collector {
                 estimated: spent.estimated,
                 unpriced: spent.unpriced,
             };
-            gateway.ledger.recall(deployment.slot, rung, &line, now);
+            gateway.ledger.recall(deployment.id(), rung, &line, now);
             let id = Arc::clone(deployment.id());
             if let Some((known_day, told)) = self.told.get_mut(&(Arc::clone(&id), rung.as_str()))
                 && *known_day == day
@@ -88,7 +88,7 @@ impl Collector {
             }
         }
         for deployment in live.each() {
-            let sum = gateway.ledger.account(deployment.slot, now).sum().usd;
+            let sum = gateway.ledger.account(deployment.id(), now).sum().usd;
             self.cost.insert(deployment.slot, (sum, Usd::ZERO));
         }
     }
@@ -153,7 +153,7 @@ impl Collector {
     fn spent(&mut self, gateway: &Gateway, now: Timestamp, write: &mut dyn FnMut(Write)) {
         let day = day_of(now);
         for deployment in gateway.live.load().each() {
-            let account = gateway.ledger.account(deployment.slot, now);
+            let account = gateway.ledger.account(deployment.id(), now);
             self.add_cost(deployment.slot, account.sum().usd);
             for rung in Rung::ALL {
                 let line = account.line(rung);

@@ -124,8 +124,12 @@ impl Memory {
         let live = gateway.live.load();
         for (id, gone) in before.iter().filter(|(id, _)| !orders.known.contains_key(*id)) {
             let ended_by_hand = gone.until.is_none_or(|until| until > now.as_millis());
-            if let (true, Some(deployment)) = (ended_by_hand, live.find(id)) {
-                gateway.hub.operator(now, deployment.slot, Operator::Enable, None, "");
+            match live.find(id) {
+                Some(deployment) if ended_by_hand => {
+                    gateway.hub.operator(now, deployment.slot, Operator::Enable, None, "");
+                }
+                Some(_) => {}
+                None => gateway.hub.forget_departed(id),
             }
         }
         let changed = |order: &&Order| before.get(&order.deployment).is_some_and(|old| old != *order);

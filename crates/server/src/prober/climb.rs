@@ -166,7 +166,7 @@ fn reserve<'a>(
         return Ok(None);
     }
     let price = deployment.estimate(probe);
-    gateway.ledger.reserve(deployment.slot, caps, price, gateway.clock.now()).map(Some)
+    gateway.ledger.reserve(deployment.id(), caps, price, gateway.clock.now()).map(Some)
 }
 
 /// A probe on its way.
@@ -230,7 +230,7 @@ impl<'a> Sending<'a> {
                 rung
             }
             None => {
-                self.gateway.ledger.free(self.deployment.slot, now);
+                self.gateway.ledger.free(self.deployment.id(), now);
                 Rung::Free
             }
         };
@@ -317,7 +317,7 @@ impl<'a> Sending<'a> {
         if let Some(fresh) = deployment.authorise_anew(&lease, reply.status.as_u16(), &reply.headers).await {
             // Not a verdict on the deployment: the token had ended, and the same question is asked with a new one.
             // The refusal cost nothing.
-            gateway.ledger.free(deployment.slot, sent_at);
+            gateway.ledger.free(deployment.id(), sent_at);
             deployment.metrics.paid(Rung::Free, 0.0);
             reply = send(&fresh).await?;
         }

@@ -1,8 +1,8 @@
 //! What one configuration changes of another, in words that hold no secret.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
-use haleway_config::{Config, ExplainRow, Model, explain};
+use haleway_config::{Config, ExplainRow, Fleet, Model, RedisNodes, explain};
 use haleway_health::Slot;
 use haleway_providers::Target;
 use secrecy::{ExposeSecret, SecretString};
@@ -100,7 +100,8 @@ pub(super) fn deployments(before: &Live, config: &Config, targets: &[Target]) ->
             }
         }
     }
-    for old in before.each().filter(|old| !config.models.iter().any(|model| model.id == *old.id())) {
+    let there: HashSet<&str> = config.models.iter().map(|model| &*model.id).collect();
+    for old in before.each().filter(|old| !there.contains(&**old.id())) {
         let (id, model_group) = (old.id().to_string(), old.model.name.to_string());
         changes.push(Change::DeploymentRemoved { id, model_group });
     }
@@ -121,6 +122,8 @@ fn fields(old: &Model, old_target: &Target, new: &Model, target: &Target) -> Vec
         ("mode", old_target.mode != target.mode),
         ("litellm_params", shown(old) != shown(new) || routed(old) != routed(new)),
         ("model_info", format!("{:?}", old.info) != format!("{:?}", new.info)),
+        ("prices", old_target.prices != target.prices),
+        ("catalogue", format!("{:?}", old_target.known) != format!("{:?}", target.known)),
         ("health", judged(old) != judged(new)),
     ];
     let mut fields: Vec<_> =
@@ -157,6 +160,7 @@ pub(super) fn settings(old: &Config, new: &Config) -> Vec<Change> {
                 || secret(&old.general.master_key) != secret(&new.general.master_key),
         ),
         ("litellm_settings", format!("{:?}", old.litellm) != format!("{:?}", new.litellm)),
+        ("haleway.errors", old.haleway.all_out_status != new.haleway.all_out_status),
     ];
     let differing = sections.into_iter().filter(|(_, differs)| *differs);
     changes.extend(differing.map(|(section, _)| Change::Section { section }));
@@ -165,11 +169,27 @@ pub(super) fn settings(old: &Config, new: &Config) -> Vec<Change> {
 
 /// What a running process cannot follow.
 pub(super) fn needs_restart(old: &Config, new: &Config) -> Vec<Change> {
+    let fleet = |config: &Config| (format!("{:?}", config.haleway.fleet), passwords(&config.haleway.fleet));
+    let store = |config: &Config| {
+        let store = config.haleway.store.as_ref();
+        store.map(|store| (store.url.expose_secret().to_owned(), store.retention, store.max_rows))
+    };
     let table = [
         ("haleway.admin_listen", old.haleway.admin_listen != new.haleway.admin_listen),
-        ("haleway.fleet", format!("{:?}", old.haleway.fleet) != format!("{:?}", new.haleway.fleet)),
+        ("haleway.fleet", fleet(old) != fleet(new)),
+        ("haleway.store", store(old) != store(new)),
         ("litellm_settings.json_logs", old.litellm.json_logs != new.litellm.json_logs),
         ("litellm_settings.set_verbose", old.litellm.set_verbose != new.litellm.set_verbose),
     ];
     table.into_iter().filter(|(_, differs)| *differs).map(|(key, _)| Change::NeedsRestart { key }).collect()
+}
+
+/// What the debug text of a fleet's settings hides.
+fn passwords(fleet: &Fleet) -> [Option<String>; 2] {
+    let Some(redis) = &fleet.redis else { return [None, None] };
+    let of_sentinels = match &redis.nodes {
+        RedisNodes::Sentinel { password, .. } => password.as_ref(),
+        RedisNodes::Single(_) | RedisNodes::Cluster(_) => None,
+    };
+    [redis.password.as_ref(), of_sentinels].map(|key| key.map(|key| key.expose_secret().to_owned()))
 }

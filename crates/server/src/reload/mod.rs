@@ -2,63 +2,34 @@
 //!
 //! Nothing of the old configuration is touched before the new one is known to work, so a bad file changes nothing. What was
 //! learnt of a deployment's health stays with its id; its connections stay open. A call keeps the configuration that it
-//! began with: the health core knows the deployments of both until those calls have had time to choose, so that none finds
-//! its own gone. What only the old configuration has is neither called anew nor probed nor shown in the meantime.
+//! began with (`held`). Whoever asked for a reload may go away: it is carried to its end, and logged, regardless.
 
 mod diff;
+mod held;
+mod origin;
 mod watch;
 
 use std::collections::HashSet;
-use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
 
-use haleway_config::{Config, Diagnostic, FleetRole, Options, Source, load};
-use haleway_health::{GroupSpec, Spec};
-use parking_lot::Mutex;
+use haleway_config::{Config, Diagnostic, Severity, Source};
+use serde::Serialize;
+use tokio::sync::OwnedMutexGuard;
 
 pub use diff::Change;
+pub(crate) use held::Held;
+pub use origin::Origin;
 
 use crate::build::{self, DeploymentParts, StartError};
-use crate::gateway::{Gateway, Live};
+use crate::gateway::Gateway;
 
-/// A call has chosen its deployment for good by then, or it waits and finds another.
-const CHOOSING: Duration = Duration::from_secs(10);
-/// How often it is looked whether calls still hold the configuration before.
-const LOOK: Duration = Duration::from_millis(100);
-
-/// Where a configuration comes from, to be read again.
-#[derive(Clone)]
-pub struct Origin {
-    /// The file.
-    pub path: PathBuf,
-    /// Files and environment variables, read anew each time.
-    pub source: Arc<dyn Source + Send + Sync>,
-    /// How strict the checks are.
-    pub options: Options,
-    /// The role that the command line said, which outranks the file's.
-    pub role: Option<FleetRole>,
-    /// The files as they were read last, to see that one changed.
-    pub(crate) seen: Arc<Mutex<Vec<(PathBuf, u64)>>>,
-}
-
-impl std::fmt::Debug for Origin {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Origin").field("path", &self.path).finish_non_exhaustive()
-    }
-}
-
-impl Origin {
-    /// A configuration in a file that was just read, and the other files that it named.
-    pub fn new(
-        path: PathBuf,
-        source: Arc<dyn Source + Send + Sync>,
-        options: Options,
-        files: &[PathBuf],
-    ) -> Self {
-        let seen = Arc::new(Mutex::new(watch::look(&*source, files)));
-        Self { path, source, options, role: None, seen }
-    }
+/// A configuration that was taken over.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Reloaded {
+    /// What it changed.
+    pub changed: Vec<Change>,
+    /// What was found in it: warnings and notes, as at start.
+    pub diagnostics: Vec<Diagnostic>,
 }
 
 /// Why a configuration stays as it is.
@@ -67,9 +38,6 @@ pub enum Rejected {
     /// The new one has faults; every finding, warnings included.
     #[error("the configuration has faults and was not taken over")]
     Findings(Vec<Diagnostic>),
-    /// It passed its checks and cannot be run.
-    #[error(transparent)]
-    Start(#[from] StartError),
     /// Nobody said where this process's configuration comes from.
     #[error("this process has no file to read its configuration from")]
     NoOrigin,
@@ -79,52 +47,48 @@ pub enum Rejected {
 }
 
 impl Gateway {
-    /// Reads the configuration again and takes it over. Says what changed; logs it, too.
+    /// Reads the configuration again and takes it over. Logs what changed and what was found.
     ///
     /// # Errors
     /// When it cannot be taken over: then nothing has changed.
-    pub async fn reload(self: &Arc<Self>) -> Result<Vec<Change>, Rejected> {
+    pub async fn reload(self: &Arc<Self>) -> Result<Reloaded, Rejected> {
+        let gateway = Arc::clone(self);
+        let reloading = self.tasks.spawn(async move {
+            let result = gateway.reload_in_turn().await;
+            log(&result);
+            result
+        });
+        reloading.await.unwrap_or(Err(Rejected::Ending))
+    }
+
+    async fn reload_in_turn(self: &Arc<Self>) -> Result<Reloaded, Rejected> {
+        let mut held = Arc::clone(&self.held).lock_owned().await;
         let gateway = Arc::clone(self);
         // Reading files blocks, and checking a large configuration takes its time.
-        let reloaded = self.tasks.spawn_blocking(move || gateway.reload_now());
-        let result = reloaded.await.unwrap_or(Err(Rejected::Ending)).map(|(changes, before)| {
-            let gateway = Arc::clone(self);
-            self.tasks.spawn(async move { gateway.forget(&before).await });
-            changes
+        let reloaded = self.tasks.spawn_blocking(move || {
+            let result = gateway.reload_now(&mut held);
+            (result, held)
         });
-        match &result {
-            Ok(changes) if changes.is_empty() => tracing::info!("configuration read again: nothing changed"),
-            Ok(changes) => {
-                for change in changes {
-                    change.log();
-                }
-                tracing::info!(changes = changes.len(), "configuration reloaded");
-            }
-            Err(Rejected::Findings(findings)) => {
-                for finding in findings {
-                    tracing::error!(
-                        code = finding.code, file = %finding.file, line = finding.line, column = finding.column,
-                        "configuration: {}", finding.message
-                    );
-                }
-                tracing::error!("the configuration was not reloaded; the one before stays in force");
-            }
-            Err(other) => tracing::error!("the configuration was not reloaded: {other}"),
+        let (result, mut held) = reloaded.await.map_err(|_| Rejected::Ending)?;
+        if held.begins_to_let_go() {
+            let gateway = Arc::clone(self);
+            self.tasks.spawn(async move { gateway.let_go().await });
         }
         result
     }
 
-    /// The same, on this thread and without a word in the log.
-    fn reload_now(&self) -> Result<(Vec<Change>, Arc<Live>), Rejected> {
+    fn reload_now(&self, held: &mut OwnedMutexGuard<Held>) -> Result<Reloaded, Rejected> {
         let origin = self.origin.get().ok_or(Rejected::NoOrigin)?;
-        let _one_at_a_time = self.reloading.lock();
-        let loaded = load(&origin.path, &*origin.source, &origin.options);
-        *origin.seen.lock() = watch::look(&*origin.source, &loaded.files);
-        let Some(mut config) = loaded.config else { return Err(Rejected::Findings(loaded.diagnostics)) };
-        if let Some(role) = origin.role {
-            config.haleway.fleet.role = role;
+        let loaded = origin.load();
+        let Some(config) = loaded.config else { return Err(Rejected::Findings(loaded.diagnostics)) };
+        match self.take_over(config, &*origin.source, held) {
+            Ok(changed) => Ok(Reloaded { changed, diagnostics: loaded.diagnostics }),
+            Err(error) => {
+                let mut findings = loaded.diagnostics;
+                findings.push(cannot_start(&error, &origin.path.display().to_string()));
+                Err(Rejected::Findings(findings))
+            }
         }
-        Ok(self.take_over(config, &*origin.source)?)
     }
 
     /// Puts `config` in the place of the configuration before.
@@ -132,7 +96,8 @@ impl Gateway {
         &self,
         mut config: Config,
         source: &dyn Source,
-    ) -> Result<(Vec<Change>, Arc<Live>), StartError> {
+        held: &mut Held,
+    ) -> Result<Vec<Change>, StartError> {
         let before = self.live.load_full();
         let late = diff::needs_restart(&before.config, &config);
         config.haleway.fleet = before.config.haleway.fleet.clone();
@@ -150,55 +115,67 @@ impl Gateway {
             credentials: &self.credentials,
             before: Some(&before),
         };
-        // From here on nothing fails, but for a table that its own check has passed.
-        let groups: HashSet<&str> = config.groups().into_iter().collect();
-        self.metrics.retain(|known| labels.contains(known), |group| groups.contains(group));
         let deployments = build::deployments(&config, targets, &slots, &parts);
         let table = build::table(&config, &deployments)?;
-        let specs: Vec<Spec> = deployments.iter().map(|deployment| build::spec(deployment)).collect();
-        let new_groups = build::group_specs(&config, &table);
-        let now = self.clock.now();
-        self.hub.rebuild(with_those_before(&before, specs), groups_of_both(&before, new_groups), now);
+        // From here on nothing fails.
+        let groups: HashSet<&str> = config.groups().into_iter().collect();
+        self.metrics.retain(|known| labels.contains(known), |group| groups.contains(group));
+        held.keep(&before);
+        held.fit(&self.hub, &config, &table, &deployments, self.clock.now());
         let live = build::live(config, table, deployments, &self.hub, &self.metrics, &before.stats);
         self.live.store(Arc::new(live));
         self.wake_prober.notify_one();
-        Ok((changes, before))
+        Ok(changes)
     }
+}
 
-    /// Lets go what only the configuration before knew, once no call that began with it can still be choosing.
-    async fn forget(&self, before: &Arc<Live>) {
-        let until = tokio::time::Instant::now() + CHOOSING;
-        while Arc::strong_count(before) > 1 && tokio::time::Instant::now() < until {
-            tokio::select! {
-                () = self.shutdown.cancelled() => return,
-                () = tokio::time::sleep(LOOK) => {}
+/// A configuration that passed its checks and leads nowhere, as a finding.
+fn cannot_start(error: &StartError, file: &str) -> Diagnostic {
+    let mut message = error.to_string();
+    let mut cause = std::error::Error::source(error);
+    while let Some(under) = cause {
+        message = format!("{message}: {under}");
+        cause = under.source();
+    }
+    Diagnostic {
+        code: "cannot-start",
+        severity: Severity::Error,
+        file: file.to_owned(),
+        line: 0,
+        column: 0,
+        message,
+        hint: None,
+        source: None,
+        width: 0,
+    }
+}
+
+fn log(result: &Result<Reloaded, Rejected>) {
+    match result {
+        Ok(Reloaded { changed, diagnostics }) => {
+            log_findings(diagnostics);
+            for change in changed {
+                change.log();
+            }
+            match changed.len() {
+                0 => tracing::info!("configuration read again: nothing changed"),
+                changes => tracing::info!(changes, "configuration reloaded"),
             }
         }
-        let _one_at_a_time = self.reloading.lock();
-        let live = self.live.load();
-        let specs = live.each().map(|deployment| build::spec(deployment)).collect();
-        self.hub.rebuild(specs, build::group_specs(&live.config, &live.table), self.clock.now());
-        self.fleet.retain(|id| live.find(id).is_some());
-        self.wake_prober.notify_one();
+        Err(Rejected::Findings(findings)) => {
+            log_findings(findings);
+            tracing::error!("the configuration was not reloaded; the one before stays in force");
+        }
+        Err(other) => tracing::error!("the configuration was not reloaded: {other}"),
     }
 }
 
-/// `specs`, and those of deployments that only the configuration before has.
-fn with_those_before(before: &Live, mut specs: Vec<Spec>) -> Vec<Spec> {
-    let gone: Vec<Spec> = before
-        .each()
-        .filter(|deployment| !specs.iter().any(|spec| spec.id == *deployment.id()))
-        .map(|deployment| build::spec(deployment))
-        .collect();
-    specs.extend(gone);
-    specs
-}
-
-fn groups_of_both(before: &Live, mut groups: Vec<GroupSpec>) -> Vec<GroupSpec> {
-    for group in build::group_specs(&before.config, &before.table) {
-        if !groups.iter().any(|known| known.name == group.name) {
-            groups.push(group);
+fn log_findings(findings: &[Diagnostic]) {
+    for Diagnostic { code, severity, file, line, column, message, .. } in findings {
+        match severity {
+            Severity::Error => tracing::error!(code, %file, line, column, "configuration: {message}"),
+            Severity::Warning => tracing::warn!(code, %file, line, column, "configuration: {message}"),
+            Severity::Note => tracing::debug!(code, %file, line, column, "configuration: {message}"),
         }
     }
-    groups
 }

@@ -159,7 +159,7 @@ impl Lists {
         age(&mut row, &verdict, report.as_ref(), now);
         row.insert("state".to_owned(), verdict.state.as_str().into());
         let elsewhere = || gateway.share.as_ref()?.stopped(deployment.id());
-        if let Some(cap) = gateway.ledger.account(deployment.slot, now).stopped().or_else(elsewhere) {
+        if let Some(cap) = gateway.ledger.account(deployment.id(), now).stopped().or_else(elsewhere) {
             // Not ill: nobody pays for its probes until midnight, so that its verdict comes from traffic.
             row.insert("probe_budget_used_up".to_owned(), cap.as_str().into());
         }

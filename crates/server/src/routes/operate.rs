@@ -67,7 +67,7 @@ impl Shown {
     ) -> Self {
         let cost = deployment.map(|deployment| {
             let caps = gateway.live.load().probe_caps(deployment);
-            ProbeCost::of_deployment(&gateway.ledger.account(deployment.slot, now), &caps, now)
+            ProbeCost::of_deployment(&gateway.ledger.account(deployment.id(), now), &caps, now)
         });
         Self {
             health,
@@ -176,11 +176,16 @@ pub(super) async fn config(State(gateway): Shared, headers: HeaderMap) -> Result
 pub(super) async fn reload(State(gateway): Shared, headers: HeaderMap) -> Result<Response, PageError> {
     gateway.live.load().keys.admit_admin(&headers)?;
     Ok(match gateway.reload().await {
-        Ok(changed) => Json(json!({"changed": changed})).into_response(),
+        Ok(reloaded) => Json(reloaded).into_response(),
         Err(Rejected::Findings(findings)) => {
             (StatusCode::UNPROCESSABLE_ENTITY, Json(json!({"diagnostics": findings}))).into_response()
         }
-        Err(other) => Detail(StatusCode::CONFLICT, other.to_string()).into_response(),
+        Err(no_origin @ Rejected::NoOrigin) => {
+            Detail(StatusCode::CONFLICT, no_origin.to_string()).into_response()
+        }
+        Err(ending @ Rejected::Ending) => {
+            Detail(StatusCode::SERVICE_UNAVAILABLE, ending.to_string()).into_response()
+        }
     })
 }
 

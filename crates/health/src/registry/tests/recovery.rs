@@ -215,3 +215,28 @@ fn f03_operator_states_survive_probes_success_reload_and_restart() {
     fresh.registry.operator(at(fresh.now), slot, Operator::Enable, None, "");
     assert_eq!(fresh.rank("d1"), Rank::In);
 }
+
+#[test]
+fn f03_an_operators_order_outlives_a_deployment_that_a_reload_takes_away_and_brings_back() {
+    let mut world = World::of(3, PanicParams::resilient());
+    let (now, until) = (at(world.now), at(world.now + 60 * S));
+    let (forever, ending) = (world.slot("d1"), world.slot("d2"));
+    world.registry.operator(now, forever, Operator::Drain, None, "upgrade");
+    world.registry.operator(now, ending, Operator::Disable, Some(until), "");
+    world.kill("d3");
+    let rules = || group(PanicParams::resilient());
+    world.registry.rebuild(vec![unprobed("other")], rules(), now);
+    let all = || vec![unprobed("other"), unprobed("d1"), unprobed("d2"), unprobed("d3")];
+    world.registry.rebuild(all(), rules(), now);
+    assert_eq!((world.state("d1"), world.state("d2")), (State::Draining, State::AdminDown));
+    assert_eq!(world.state("d3"), State::Unknown, "what was only learnt is learnt anew");
+    world.pass(61 * S);
+    assert_ne!(world.state("d2"), State::AdminDown, "its order had an end");
+    let as_embeddings = vec![Spec { mode: "embedding", ..unprobed("d1") }, unprobed("other")];
+    world.registry.rebuild(as_embeddings, rules(), at(world.now));
+    assert_eq!(world.state("d1"), State::Draining, "another mode is no operator");
+    world.registry.rebuild(vec![unprobed("other")], rules(), at(world.now));
+    world.registry.forget_departed("d1");
+    world.registry.rebuild(all(), rules(), at(world.now));
+    assert_eq!(world.state("d1"), State::Unknown, "ended elsewhere while it was away");
+}

@@ -5,8 +5,9 @@
 //! at most what was in flight.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
-use haleway_health::{Slot, Timestamp};
+use haleway_health::Timestamp;
 use haleway_providers::catalogue::Usd;
 use haleway_telemetry::ProbeRung as Rung;
 
@@ -196,7 +197,7 @@ impl Account {
 #[derive(Debug, Default)]
 pub(super) struct Book {
     day: u64,
-    accounts: HashMap<Slot, Account>,
+    accounts: HashMap<Arc<str>, Account>,
     total: Account,
 }
 
@@ -209,21 +210,23 @@ impl Book {
         }
         self.day = day;
         self.total = self.total.renewed();
-        for account in self.accounts.values_mut() {
+        // Only what is in flight matters on the next day.
+        self.accounts.retain(|_, account| {
             *account = account.renewed();
-        }
+            account.reserved > 0
+        });
     }
 
-    /// Reserves a real probe of `slot` that may cost `price`.
+    /// Reserves a real probe of `deployment` that may cost `price`.
     pub(super) fn reserve(
         &mut self,
-        slot: Slot,
+        deployment: &Arc<str>,
         caps: &Caps,
         price: Usd,
         now: Timestamp,
     ) -> Result<(), Stop> {
         self.turn(now);
-        let account = self.accounts.entry(slot).or_default();
+        let account = self.accounts.entry(Arc::clone(deployment)).or_default();
         let cap = match (
             account.exceeds(caps.probes, caps.usd, price),
             self.total.exceeds(caps.total_probes, caps.total_usd, price),
@@ -247,45 +250,46 @@ impl Book {
     }
 
     /// Gives a reservation back.
-    pub(super) fn release(&mut self, slot: Slot, price: Usd) {
+    pub(super) fn release(&mut self, deployment: &str, price: Usd) {
         self.total.release(price);
-        if let Some(account) = self.accounts.get_mut(&slot) {
+        if let Some(account) = self.accounts.get_mut(deployment) {
             account.release(price);
         }
     }
 
+    /// How many deployments are in the book.
+    #[cfg(test)]
+    pub(super) fn known(&self) -> usize {
+        self.accounts.len()
+    }
+
     /// Writes down what a request came to.
-    pub(super) fn add(&mut self, slot: Slot, rung: Rung, charge: &Charge, now: Timestamp) {
+    pub(super) fn add(&mut self, deployment: &Arc<str>, rung: Rung, charge: &Charge, now: Timestamp) {
         self.turn(now);
-        self.accounts.entry(slot).or_default().add(rung, charge);
+        self.accounts.entry(Arc::clone(deployment)).or_default().add(rung, charge);
         self.total.add(rung, charge);
     }
 
     /// Adds what was used up on this day elsewhere.
-    pub(super) fn recall(&mut self, slot: Slot, rung: Rung, line: &Line, now: Timestamp) {
+    pub(super) fn recall(&mut self, deployment: &Arc<str>, rung: Rung, line: &Line, now: Timestamp) {
         self.turn(now);
-        for account in [self.accounts.entry(slot).or_default(), &mut self.total] {
+        for account in [self.accounts.entry(Arc::clone(deployment)).or_default(), &mut self.total] {
             if let Some(known) = account.lines.get_mut(rung as usize) {
                 *known = known.plus(line);
             }
         }
     }
 
-    /// What the probes of `slot` used up on the day of `now`.
-    pub(super) fn account(&mut self, slot: Slot, now: Timestamp) -> Account {
+    /// What the probes of `deployment` used up on the day of `now`.
+    pub(super) fn account(&mut self, deployment: &str, now: Timestamp) -> Account {
         self.turn(now);
-        self.accounts.get(&slot).copied().unwrap_or_default()
+        self.accounts.get(deployment).copied().unwrap_or_default()
     }
 
     /// What all probes used up on the day of `now`.
     pub(super) fn total(&mut self, now: Timestamp) -> Account {
         self.turn(now);
         self.total
-    }
-
-    /// Forgets deployments that are gone; what they used up stays in the total.
-    pub(super) fn retain(&mut self, keep: impl Fn(Slot) -> bool) {
-        self.accounts.retain(|slot, _| keep(*slot));
     }
 }
 
