@@ -2,6 +2,7 @@
 
 import signal
 import threading
+import time
 
 import pytest
 
@@ -61,6 +62,16 @@ def test_a_stream_in_flight_ends_well_and_new_calls_are_refused(start, mock):
     call["thread"].join(10)
     assert call["result"][-1].choices[0].finish_reason == "stop"
     assert gateway.wait() == 0
+
+
+def test_for_the_shutdown_delay_new_calls_are_served_while_readiness_warns(start, mock):
+    gateway = start(ONE, HALEWAY_SHUTDOWN_DELAY="2")
+    gateway.signal()
+    asked = time.monotonic()
+    until(lambda: http("GET", f"{gateway.url}/health/readiness").status == 503, 1, "not ready any more")
+    assert gateway.chat("m").choices, "whoever has not noticed yet is served"
+    assert gateway.wait(5) == 0
+    assert time.monotonic() - asked >= 1.9
 
 
 def test_an_idle_gateway_stops_at_once(start, mock):

@@ -46,7 +46,7 @@ impl Admin {
                         let routes = routes.clone();
                         async move { routes.answer_page(request).await }
                     };
-                    serve(listener, handler, Limits::default(), token).await;
+                    serve(listener, handler.clone(), handler, Limits::default(), token).await;
                 });
             })
             .context("the administrative thread cannot be started")?;

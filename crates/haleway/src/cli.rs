@@ -2,6 +2,7 @@
 //! container's command line needs one word changed.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand};
 use haleway_config::FleetRole;
@@ -15,9 +16,20 @@ fn host(text: &str) -> Result<String, std::convert::Infallible> {
     Ok(if text.is_empty() { ANYWHERE } else { text }.to_owned())
 }
 
+/// The longest that the end of a process may take.
+const LONGEST_END: Duration = Duration::from_secs(24 * 60 * 60);
+
 /// A port; an empty one is none.
 fn port(text: &str) -> Result<u16, std::num::ParseIntError> {
     if text.is_empty() { Ok(PORT) } else { text.parse() }
+}
+
+/// Seconds, such as `2.5`.
+fn seconds(text: &str) -> Result<Duration, String> {
+    let seconds = text.parse().ok().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+    seconds
+        .filter(|seconds| *seconds <= LONGEST_END)
+        .ok_or_else(|| format!("{text:?} is no number of seconds from 0 to {}", LONGEST_END.as_secs()))
 }
 
 /// A role by its name.
@@ -72,6 +84,12 @@ pub(crate) struct ServeArgs {
     /// Refuse to start on warnings too.
     #[arg(long)]
     pub(crate) strict: bool,
+    /// Seconds for which new requests are still served after the signal to end, while readiness already answers 503.
+    #[arg(long, env = "HALEWAY_SHUTDOWN_DELAY", default_value = "0", value_parser = seconds)]
+    pub(crate) shutdown_delay: Duration,
+    /// Seconds that running requests, streams and sessions are given to end after that.
+    #[arg(long, env = "HALEWAY_DRAIN", default_value = "30", value_parser = seconds)]
+    pub(crate) drain: Duration,
     /// Only check the configuration: exits 0 when it can be served, else 1.
     #[arg(long, alias = "validate_config")]
     pub(crate) validate_config: bool,

@@ -41,7 +41,8 @@ pub(crate) fn run(args: &ServeArgs) -> anyhow::Result<()> {
         gateway.follow(origin);
         let reloader = Arc::clone(&gateway);
         gateway.tasks.spawn(async move { reload_on_hangup(&reloader).await });
-        run_gateway(&gateway, listener, wait_for_signal()).await
+        let limits = Limits { delay: args.shutdown_delay, drain: args.drain, ..Limits::default() };
+        run_gateway(&gateway, listener, limits, wait_for_signal()).await
     })
 }
 
@@ -120,6 +121,7 @@ pub(crate) fn gateway(config: Config) -> anyhow::Result<Arc<Gateway>> {
 pub(crate) async fn run_gateway(
     gateway: &Arc<Gateway>,
     listener: TcpListener,
+    limits: Limits,
     end: impl Future<Output = ()>,
 ) -> anyhow::Result<()> {
     let addr = listener.local_addr().context("the listener has no address")?;
@@ -133,12 +135,19 @@ pub(crate) async fn run_gateway(
     gateway.spawn();
     let routes = Routes::all(gateway);
     let serves = gateway.live.load().config.haleway.fleet.role != FleetRole::Prober;
+    let late = {
+        let routes = routes.clone();
+        move |request| {
+            let routes = routes.clone();
+            async move { routes.answer_late(request).await }
+        }
+    };
     let handler = move |request| {
         let routes = routes.clone();
         // Who only probes answers for its health and nothing else.
         async move { if serves { routes.answer(request).await } else { routes.answer_page(request).await } }
     };
-    let serving = gateway.tasks.spawn(serve(listener, handler, Limits::default(), stop_listening.clone()));
+    let serving = gateway.tasks.spawn(serve(listener, handler, late, limits, stop_listening.clone()));
     tracing::info!(%addr, "listening");
     end.await;
     let ended_at = tokio::time::Instant::now();
@@ -146,11 +155,8 @@ pub(crate) async fn run_gateway(
     gateway.shutdown.cancel();
     stop_listening.cancel();
     serving.await.context("the listener ended in a fault")?;
-    gateway
-        .drain_sessions(
-            Limits::default().drain.saturating_sub(tokio::time::Instant::now().duration_since(ended_at)),
-        )
-        .await;
+    let taken = tokio::time::Instant::now().duration_since(ended_at);
+    gateway.drain_sessions((limits.delay + limits.drain).saturating_sub(taken)).await;
     if let Some(admin) = admin {
         admin.stop();
     }

@@ -72,6 +72,17 @@ impl ApiError {
         error
     }
 
+    /// 503: this process ends; another one serves.
+    pub(crate) fn shutting_down() -> Self {
+        Self::new(
+            StatusCode::SERVICE_UNAVAILABLE,
+            "service_unavailable_error",
+            "gateway_limit",
+            "The gateway is shutting down and begins nothing new.",
+        )
+        .with_retry_after(Some(Duration::from_secs(1)))
+    }
+
     /// 401: no key, or not a valid one.
     pub fn unauthorized(message: impl Into<String>) -> Self {
         Self::new(StatusCode::UNAUTHORIZED, "auth_error", "gateway_auth", message)

@@ -1,7 +1,9 @@
 //! Listening, accepting, and ending in order.
 //!
-//! Own accept loop because `axum::serve` has no header-read timeout and no cap on connections. Shutdown has two
-//! phases: stop accepting and let what runs come to its end; then, at the cap, cut it.
+//! Own accept loop because `axum::serve` has no header-read timeout and no cap on connections. Shutdown has three
+//! phases. For `delay` everything is served as before, so that whoever spreads the traffic has time to notice that this
+//! process is not ready any more. Then what runs comes to its end, while new connections are answered by `late`: whoever
+//! watches this process still learns that it lives. At the cap, what still runs is cut.
 
 use std::convert::Infallible;
 use std::future::Future;
@@ -18,6 +20,7 @@ use hyper_util::server::conn::auto;
 use hyper_util::server::graceful::GracefulShutdown;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
+use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -25,19 +28,23 @@ use crate::body::Body;
 
 /// Longest time a client may take to send its request head.
 const HEADER_READ_TIMEOUT: Duration = Duration::from_secs(30);
+/// Connections at once that are answered while the process drains.
+const LATE_CONNECTIONS: usize = 256;
 
 /// Limits of one listener.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
     /// Connections served at once; further ones wait in the kernel's queue.
     pub max_connections: usize,
-    /// How long running requests may go on after shutdown began.
+    /// How long new requests are served after shutdown began.
+    pub delay: Duration,
+    /// How long running requests may go on after that.
     pub drain: Duration,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { max_connections: 16_384, drain: Duration::from_secs(30) }
+        Self { max_connections: 16_384, delay: Duration::ZERO, drain: Duration::from_secs(30) }
     }
 }
 
@@ -57,32 +64,37 @@ pub async fn bind(addr: SocketAddr) -> io::Result<TcpListener> {
     })
 }
 
-/// Serves `listener` with `handler` until `shutdown`, then drains.
-pub async fn serve<H, F>(listener: TcpListener, handler: H, limits: Limits, shutdown: CancellationToken)
-where
+/// Serves `listener` with `handler` until `shutdown`, then drains; connections that come meanwhile are for `late`.
+pub async fn serve<H, F, L, G>(
+    listener: TcpListener,
+    handler: H,
+    late: L,
+    limits: Limits,
+    shutdown: CancellationToken,
+) where
     H: Fn(Request<Incoming>) -> F + Clone + Send + Sync + 'static,
     F: Future<Output = Response<Body>> + Send + 'static,
+    L: Fn(Request<Incoming>) -> G + Clone + Send + Sync + 'static,
+    G: Future<Output = Response<Body>> + Send + 'static,
 {
     let places = Arc::new(Semaphore::new(limits.max_connections));
     let tasks = TaskTracker::new();
     let graceful = GracefulShutdown::new();
-    let mut builder = auto::Builder::new(TokioExecutor::new());
-    builder.http1().timer(TokioTimer::new()).header_read_timeout(HEADER_READ_TIMEOUT).pipeline_flush(true);
-    builder.http2().timer(TokioTimer::new());
+    let builder = builder(true);
+    let end = async {
+        shutdown.cancelled().await;
+        tokio::time::sleep(limits.delay).await;
+    };
+    tokio::pin!(end);
     loop {
         let accepted = tokio::select! {
             biased;
-            () = shutdown.cancelled() => break,
+            () = &mut end => break,
             accepted = accept(&listener, &places) => accepted,
         };
         let Some((stream, place)) = accepted else { break };
-        let handler = handler.clone();
-        let service = service_fn(move |request| {
-            let answer = handler(request);
-            async move { Ok::<_, Infallible>(answer.await) }
-        });
-        let connection = builder.serve_connection_with_upgrades(TokioIo::new(stream), service).into_owned();
-        let connection = graceful.watch(connection);
+        let connection = builder.serve_connection_with_upgrades(TokioIo::new(stream), service(&handler));
+        let connection = graceful.watch(connection.into_owned());
         tasks.spawn(async move {
             if let Err(error) = connection.await {
                 tracing::debug!(error = %error, "connection ended early");
@@ -90,15 +102,64 @@ where
             drop(place);
         });
     }
-    drop(listener);
     tasks.close();
     let ended = async {
         graceful.shutdown().await;
         tasks.wait().await;
     };
-    if tokio::time::timeout(limits.drain, ended).await.is_err() {
-        tracing::warn!(seconds = limits.drain.as_secs(), "drain cap reached, cutting what still runs");
+    tokio::select! {
+        ended = tokio::time::timeout(limits.drain, ended) => if ended.is_err() {
+            tracing::warn!(seconds = limits.drain.as_secs(), "drain cap reached, cutting what still runs");
+        },
+        () = answer_late(&listener, &late) => {}
     }
+}
+
+/// Answers connections that come while the process drains, one request each. What they still run ends with it.
+async fn answer_late<L, G>(listener: &TcpListener, late: &L)
+where
+    L: Fn(Request<Incoming>) -> G + Clone + Send + Sync + 'static,
+    G: Future<Output = Response<Body>> + Send + 'static,
+{
+    let builder = builder(false);
+    let places = Arc::new(Semaphore::new(LATE_CONNECTIONS));
+    let mut running = JoinSet::new();
+    while let Some((stream, place)) = accept(listener, &places).await {
+        let connection = builder.serve_connection(TokioIo::new(stream), service(late)).into_owned();
+        running.spawn(async move {
+            drop(connection.await);
+            drop(place);
+        });
+        while running.try_join_next().is_some() {}
+    }
+}
+
+fn builder(keep_alive: bool) -> auto::Builder<TokioExecutor> {
+    let mut builder = auto::Builder::new(TokioExecutor::new());
+    let mut http1 = builder.http1();
+    http1.timer(TokioTimer::new()).header_read_timeout(HEADER_READ_TIMEOUT).pipeline_flush(true);
+    http1.keep_alive(keep_alive);
+    builder.http2().timer(TokioTimer::new());
+    builder
+}
+
+fn service<H, F>(
+    handler: &H,
+) -> impl hyper::service::Service<
+    Request<Incoming>,
+    Response = Response<Body>,
+    Error = Infallible,
+    Future = impl Future<Output = Result<Response<Body>, Infallible>> + Send + use<H, F>,
+> + use<H, F>
+where
+    H: Fn(Request<Incoming>) -> F + Clone + Send + Sync + 'static,
+    F: Future<Output = Response<Body>> + Send + 'static,
+{
+    let handler = handler.clone();
+    service_fn(move |request| {
+        let answer = handler(request);
+        async move { Ok::<_, Infallible>(answer.await) }
+    })
 }
 
 async fn accept(

@@ -12,7 +12,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
 use anyhow::Context;
-use haleway_server::serve::bind;
+use haleway_server::serve::{Limits, bind};
 
 use crate::cli::DemoArgs;
 use crate::output;
@@ -56,7 +56,7 @@ async fn demo(args: &DemoArgs) -> anyhow::Result<()> {
             None => wait_for_signal().await,
         }
     };
-    run_gateway(&gateway, listener, end).await?;
+    run_gateway(&gateway, listener, Limits::default(), end).await?;
     providers.stop().await;
     output::print("\nThe demo has ended.\n");
     Ok(())

@@ -15,7 +15,7 @@ use haleway_health::Class;
 use haleway_providers::{ClientBody, Operation, UnsignedCall};
 use haleway_upstream::{Lease, Opened, Session as Accepted};
 use haleway_wire::Envelope;
-use http::{HeaderMap, HeaderName, HeaderValue, Request, Response, StatusCode};
+use http::{HeaderMap, HeaderName, HeaderValue, Request, Response};
 use tokio_tungstenite::tungstenite::Message;
 
 pub(crate) use door::Door;
@@ -80,12 +80,7 @@ async fn serve<B>(
     live.keys.admit(&door::credentials(request.headers()))?;
     let place = Place::take(gateway, &live)?;
     if gateway.shutdown.is_cancelled() {
-        return Err(ApiError::new(
-            StatusCode::SERVICE_UNAVAILABLE,
-            "service_unavailable_error",
-            "gateway_limit",
-            "The gateway is shutting down and begins no new sessions.",
-        ));
+        return Err(ApiError::shutting_down());
     }
     let door = Door::of(&mut request)?;
     let query = request.uri().query().unwrap_or_default();

@@ -72,6 +72,21 @@ impl Routes {
         response
     }
 
+    /// Answers one request that came while the process drains: no model call begins any more, pages answer as before.
+    pub async fn answer_late<B>(&self, request: Request<B>) -> Response<Body>
+    where
+        B: http_body::Body<Data = Bytes> + Send + 'static,
+        B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+    {
+        let path = request.uri().path();
+        if errands::Path::of(path).is_none() && model_call(path).is_none() && !realtime::is_path(path) {
+            return self.answer_page(request).await;
+        }
+        let mut response = ApiError::shutting_down().into_response(ErrorShape::OpenAi);
+        secure(&mut response);
+        response
+    }
+
     /// Answers one request to the administrative listener: never a model call.
     pub async fn answer_page<B>(&self, request: Request<B>) -> Response<Body>
     where

@@ -261,7 +261,7 @@ pub(crate) async fn gateway(yaml: &Yaml) -> (Arc<Gateway>, SocketAddr) {
         async move { routes.answer(request).await }
     };
     let limits = Limits { drain: Duration::ZERO, ..Limits::default() };
-    gateway.tasks.spawn(serve(listener, handler, limits, gateway.shutdown.clone()));
+    gateway.tasks.spawn(serve(listener, handler.clone(), handler, limits, gateway.shutdown.clone()));
     (gateway, address)
 }
 
