@@ -52,6 +52,7 @@ def test_sighup_and_a_call_reload_and_faults_are_told(start):
     gateway.config.write_text(ONE)
     answer = gateway.request("POST", "/haleway/reload")
     assert json.loads(answer.body) == {
-        "changed": [{"kind": "deployment_removed", "id": "two", "model_group": "n"}]
+        "changed": [{"kind": "deployment_removed", "id": "two", "model_group": "n"}],
+        "diagnostics": [],
     }
     assert gateway.request("POST", "/haleway/reload", key="sk-wrong").status == 401
