@@ -112,3 +112,13 @@ def chunk(delta: dict, finish: str | None = None, **extra) -> dict:
         "choices": [{"index": 0, "delta": delta, "finish_reason": finish}],
         **extra,
     }
+
+
+def test_the_haleway_object_is_a_chunk_that_sdks_take(gateway):
+    asked = {"x-haleway-trace": "true"}
+    pieces = chunks(gateway, "chat", extra_headers=asked)
+    assert pieces[-1].choices == []
+    assert pieces[-1].id == pieces[0].id
+    assert pieces[-1].model_extra["haleway"]["deployment"] == "dep-chat"
+    whole = gateway.chat("chat", extra_headers=asked)
+    assert whole.model_extra["haleway"]["attempts"] == 1

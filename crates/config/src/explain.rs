@@ -96,9 +96,12 @@ fn switches(config: &Config) -> Vec<ExplainRow> {
             origin("background_health_checks"),
         ),
         row("profile", own.profile.name().to_owned(), origin("profile")),
+        row("retry.reserve", own.calls.retry_reserve.to_string(), origin("retry.reserve")),
+        row("retry.share", own.calls.retry_share.to_string(), origin("retry.share")),
         row("shared", own.fleet.shared.to_string(), origin("shared")),
         row("shared.lock_ttl", text::duration(own.fleet.lock_ttl), origin("shared.lock_ttl")),
         row("shared.ttl", text::duration(own.fleet.ttl), origin("shared.ttl")),
+        row("trace", own.calls.trace.name().to_owned(), origin("trace")),
     ]
 }
 

@@ -30,6 +30,7 @@ pub use reference::litellm_keys;
 pub use schema::schema;
 pub use source::Source;
 pub use typed::{
-    Budget, Config, Fleet, FleetRole, General, Haleway, Limits, Litellm, LitellmKeys, LitellmParams, Model,
-    ModelInfo, Origins, Place, ProfileChoice, Redis, RedisAddress, RedisNodes, Router, Store,
+    Budget, Calls, Config, Fleet, FleetRole, General, Haleway, Limits, Litellm, LitellmKeys, LitellmParams,
+    Model, ModelInfo, Origins, Place, ProfileChoice, Redis, RedisAddress, RedisNodes, Router, Store,
+    TraceLevel,
 };

@@ -4,6 +4,7 @@
 use serde_json::{Map, Value, json};
 
 use crate::keys::{Section, Support};
+use crate::lower::calls::TRACE;
 use crate::lower::health::fields::{ALL_OUT, DEPTHS, KEYS, PANIC_MODES, POLICIES, Reach, Slot};
 
 /// The schema, JSON Schema 2020-12.
@@ -66,6 +67,8 @@ fn haleway() -> Value {
         ("owner_index", count(0, u32::MAX)),
         ("owner_count", count(1, u32::MAX)),
     ];
+    let share = or_variable(json!({"type": "number", "minimum": 0, "maximum": 1}));
+    let retry = [("share", share), ("reserve", count(0, u32::MAX))];
     let store = [("url", text()), ("retention", time()), ("max_rows", count(1, u32::MAX))];
     object(
         [
@@ -75,6 +78,8 @@ fn haleway() -> Value {
             ("catalogue", text()),
             ("admin_listen", json!({"type": ["string", "integer"]})),
             ("errors", object([("all_out_status", count(400, 599))], false)),
+            ("retry", object(retry, false)),
+            ("trace", words(TRACE)),
             ("fleet", object(fleet, false)),
             ("store", object(store, false)),
             ("events", json!({"deprecated": true, "description": "No effect in this version."})),
@@ -112,9 +117,6 @@ fn health(place: Reach) -> Value {
 }
 
 fn value_of(slot: Slot) -> Value {
-    fn words<T>(names: &[(&str, T)]) -> Value {
-        json!({"enum": names.iter().map(|(name, _)| *name).collect::<Vec<_>>()})
-    }
     match slot {
         Slot::Time(..) => time(),
         Slot::Count(_, least, most) => count(least, most),
@@ -135,6 +137,11 @@ fn value_of(slot: Slot) -> Value {
             json!({"type": "array", "items": {"type": "integer", "minimum": 400, "maximum": 599}})
         }
     }
+}
+
+/// One of these names.
+fn words<T>(names: &[(&str, T)]) -> Value {
+    json!({"enum": names.iter().map(|(name, _)| *name).collect::<Vec<_>>()})
 }
 
 /// `30s`, `1m30s`, or a number of seconds.

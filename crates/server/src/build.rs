@@ -84,6 +84,7 @@ impl Gateway {
             FleetHandle::Local(_) => None,
             FleetHandle::Redis(redis) => Some(Arc::new(Share::new(Arc::clone(redis), &config, now))),
         };
+        let calls = config.haleway.calls;
         let live = live(config, table, deployments, &hub, &metrics, &StatsTable::default());
         Ok(Arc::new(Self {
             live: ArcSwap::from_pointee(live),
@@ -98,7 +99,7 @@ impl Gateway {
             credentials,
             clock,
             in_flight: AtomicUsize::new(0),
-            retries: RetryShare::default(),
+            retries: RetryShare::new(calls.retry_share, calls.retry_reserve),
             tasks,
             shutdown,
             sessions: TaskTracker::new(),

@@ -131,6 +131,16 @@ impl ApiError {
         self
     }
 
+    /// Adds members to the detail under `error.haleway`; those that are there stay.
+    pub(crate) fn add_detail(&mut self, members: serde_json::Map<String, Value>) {
+        let detail = self.0.detail.get_or_insert_with(|| Value::Object(serde_json::Map::new()));
+        if let Value::Object(detail) = detail {
+            for (name, value) in members {
+                detail.entry(name).or_insert(value);
+            }
+        }
+    }
+
     /// Names the member of the request at fault.
     pub(crate) fn set_param(&mut self, param: &'static str) {
         self.0.param = Some(param);
@@ -173,7 +183,10 @@ impl ApiError {
                 let bytes = ErrorBody { extra: &extra, ..body.clone() }.to_bytes();
                 if shape == ErrorShape::OpenAi { bytes } else { response_event(&body, &bytes) }
             }
-            ErrorShape::Anthropic => ErrorBody { kind: anthropic_kind(*status), ..body }.to_anthropic_bytes(),
+            ErrorShape::Anthropic => {
+                let extra: Vec<_> = detail.iter().map(|detail| ("haleway", detail.clone())).collect();
+                ErrorBody { kind: anthropic_kind(*status), extra: &extra, ..body }.to_anthropic_bytes()
+            }
         }
     }
 

@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 
 use haleway_health::Profile;
 
+use super::calls;
 use super::field::{Field, fields_of};
 use super::fleet;
 use super::health::Draft;
@@ -16,8 +17,19 @@ use crate::typed::ProfileChoice;
 use crate::yaml::Map;
 
 /// Keys of the section.
-const KEYS: [&str; 9] =
-    ["profile", "health", "groups", "catalogue", "admin_listen", "errors", "fleet", "store", "events"];
+const KEYS: [&str; 11] = [
+    "profile",
+    "health",
+    "groups",
+    "catalogue",
+    "admin_listen",
+    "errors",
+    "retry",
+    "trace",
+    "fleet",
+    "store",
+    "events",
+];
 const PROFILES: &[(&str, Profile)] = &[("litellm", Profile::Litellm), ("resilient", Profile::Resilient)];
 
 /// The section as read, health values still as they are written.
@@ -29,6 +41,7 @@ pub(crate) struct Section<'a> {
     pub(crate) catalogue: Option<Field<'a>>,
     pub(crate) admin_listen: Option<SocketAddr>,
     pub(crate) all_out_status: Option<u16>,
+    pub(crate) calls: calls::Section,
     /// `fleet`, when the file has it.
     pub(crate) fleet: Option<fleet::Section>,
     /// `store`, when the file has it.
@@ -55,6 +68,8 @@ pub(crate) fn read<'a>(top: Reader<'a>) -> Section<'a> {
             "catalogue" => section.catalogue = Some(field),
             "admin_listen" => section.admin_listen = address(field),
             "errors" => section.all_out_status = errors(field),
+            "retry" => section.calls.retry(field),
+            "trace" => section.calls.trace(field),
             "fleet" => section.fleet = Some(fleet::read(field)),
             "store" => section.store = Some(store::read(field)),
             "events" => {

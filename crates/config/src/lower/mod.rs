@@ -1,6 +1,7 @@
 //! From the tree to a [`Config`]: sections in the order in which they depend on each other, every finding on the
 //! way.
 
+pub(crate) mod calls;
 mod catalogue;
 mod credentials;
 pub(crate) mod field;
@@ -273,11 +274,14 @@ fn settled(
     chosen: Chosen,
 ) -> Haleway {
     let Chosen { profile, catalogue, fleet, store, probe_body } = chosen;
+    let mut origins = global.origins.clone();
+    let calls = own.calls.settle(&mut origins);
     Haleway {
         profile,
         catalogue,
         admin_listen: own.admin_listen,
         all_out_status: own.all_out_status,
+        calls,
         panic: global.panic,
         group_panic: groups.iter().map(|(name, draft)| (Arc::from(*name), draft.panic)).collect(),
         limits: global.limits,
@@ -286,7 +290,7 @@ fn settled(
         fleet,
         store,
         group_origins: groups.iter().map(|(name, draft)| (Arc::from(*name), draft.origins.clone())).collect(),
-        origins: global.origins.clone(),
+        origins,
         health: global.params.clone(),
         probe: global.probe,
         probe_body,

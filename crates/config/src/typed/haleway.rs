@@ -22,6 +22,8 @@ pub struct Haleway {
     pub admin_listen: Option<SocketAddr>,
     /// `errors.all_out_status`: HTTP status when no deployment may be used; `None` = the profile's (429 or 503).
     pub all_out_status: Option<u16>,
+    /// How calls are made, and what is told of them.
+    pub calls: Calls,
     /// What a group does when too few of its deployments are in, unless it says otherwise itself.
     pub panic: PanicParams,
     /// Groups with settings of their own (`groups`), completed.
@@ -52,6 +54,45 @@ impl Haleway {
     /// What the group `name` does when too few of its deployments are in.
     pub fn panic_of(&self, name: &str) -> PanicParams {
         self.group_panic.get(name).copied().unwrap_or(self.panic)
+    }
+}
+
+/// How calls are made, and what is told of them.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Calls {
+    /// `trace`: who is told which candidates did not serve a call, and why.
+    pub trace: TraceLevel,
+    /// `retry.share`: retries as a share of all calls of the process, 0 to 1.
+    pub retry_share: f32,
+    /// `retry.reserve`: retries per second that are allowed however few calls there are.
+    pub retry_reserve: u32,
+}
+
+impl Default for Calls {
+    fn default() -> Self {
+        Self { trace: TraceLevel::OnRequest, retry_share: 0.2, retry_reserve: 10 }
+    }
+}
+
+/// How much a caller is told of the candidates that did not serve.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TraceLevel {
+    /// How many attempts there were, and no more.
+    Never,
+    /// The header always, the `haleway` object when asked for.
+    OnRequest,
+    /// Both, always.
+    Always,
+}
+
+impl TraceLevel {
+    /// As it is written.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Never => "never",
+            Self::OnRequest => "on_request",
+            Self::Always => "always",
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use haleway_config::Severity;
+use haleway_config::{Calls, Origin, Severity, TraceLevel, explain};
 use haleway_health::{AllOut, PanicMode, ProbeDepth, ProbePolicy, Profile};
 use haleway_providers::Mode;
 
@@ -12,6 +12,8 @@ const ALL: &str = "haleway:
   profile: resilient
   admin_listen: 127.0.0.1:4001
   errors: {all_out_status: 529}
+  retry: {share: 0.5, reserve: 3}
+  trace: always
   health:
     interval: 61s
     idle_interval: 301s
@@ -43,6 +45,11 @@ fn every_key_of_the_section_arrives() {
     assert_eq!(own.profile.profile, Profile::Resilient);
     assert_eq!(own.admin_listen.unwrap().port(), 4001);
     assert_eq!(own.all_out_status, Some(529));
+    let calls = Calls { trace: TraceLevel::Always, retry_share: 0.5, retry_reserve: 3 };
+    assert_eq!(own.calls, calls);
+    let rows = explain(&config);
+    let row = rows.iter().find(|row| row.key == "retry.share").unwrap();
+    assert_eq!((row.value.as_str(), matches!(row.origin, Origin::File { .. })), ("0.5", true));
     let (health, probe) = (&own.health, &own.probe);
     assert_eq!(
         (probe.interval, probe.idle_interval, probe.suspect_interval, probe.timeout),
@@ -140,7 +147,7 @@ fn a_budget_said_of_everything_bounds_the_sum_and_one_said_of_a_deployment_its_o
     assert_eq!(own(0), (Some(7), Some("0.5".to_owned())));
     assert_eq!(own(1), (Some(200), None));
     assert_eq!(config.haleway.limits.total_usd_per_day.map(|usd| usd.to_string()).as_deref(), Some("5"));
-    let rows = haleway_config::explain(&config);
+    let rows = explain(&config);
     let shown: Vec<_> = rows
         .iter()
         .filter(|row| row.key == "budget.usd_per_day")

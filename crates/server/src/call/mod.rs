@@ -20,6 +20,7 @@ pub(crate) mod refusal;
 pub mod relay;
 pub(crate) mod stream;
 mod suspicion;
+pub(crate) mod trace;
 mod trail;
 mod whole;
 
@@ -28,12 +29,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use haleway_config::TraceLevel;
 use haleway_health::{Generation, Timestamp, TrialLease};
 use haleway_providers::{ClientBody, Errand, Operation};
 use haleway_routing::{
     self as routing, CallPlan, Facts, GiveUp, Health as _, Resolution, Step, Strategy, View,
 };
-use haleway_wire::chat::Usage;
+use haleway_wire::chat::{StreamKind, Usage};
 use http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
 use http::{HeaderMap, HeaderValue, Request, Response, StatusCode};
 
@@ -45,6 +47,7 @@ use crate::call::place::Place;
 use crate::call::read::Wishes;
 use crate::call::realtime::{Begun, Door};
 use crate::call::suspicion::Suspicion;
+use crate::call::trace::Trace;
 use crate::call::trail::Trail;
 use crate::deployment::{AttemptLimits, CallLimits, Deployment, header_value};
 use crate::error::{ApiError, ErrorShape};
@@ -201,13 +204,14 @@ impl Session<'_> {
                     Next::Try { attempt, generation, trial } => (attempt, generation, trial),
                     Next::TrialTaken => continue,
                     Next::Wait(until) => {
-                        self.wait(until).await;
+                        self.wait(until, &mut trail).await;
                         continue;
                     }
                     Next::GiveUp(reason) => return Err(self.give_up(reason, last.as_ref(), &plan, &trail)),
                 };
             if !step.wait.is_zero() {
                 tokio::time::sleep(step.wait).await;
+                trail.waited(step.wait);
                 match self.still_open(&step) {
                     Some(now) => generation = now,
                     None => continue,
@@ -216,6 +220,7 @@ impl Session<'_> {
             let Some(deployment) = self.live.deployment(step.slot) else {
                 return Err(ApiError::internal("the chosen deployment is no longer there"));
             };
+            let sent = self.gateway.clock.now();
             let failed = match self.attempt(deployment, generation, trial, &plan).await {
                 Ended::Answer { status, headers, body, usage } => {
                     suspicion.acquit();
@@ -245,7 +250,7 @@ impl Session<'_> {
                 Ended::Refused(refused) => return Err(refusal::untranslatable(&refused)),
             };
             tracing::debug!(deployment = %deployment.id(), class = %failed.class, status = failed.upstream_status, reason = failed.reason, "attempt failed");
-            trail.failed(deployment, &failed);
+            trail.failed(deployment, &failed, self.gateway.clock.now().since(sent));
             failure = Some(failed.for_plan());
             let is_final = failed.is_final;
             // What a provider said tells more than that another wire could not say the request.
@@ -314,9 +319,11 @@ impl Session<'_> {
 
     /// Waits until `until`, but looks again now and then: the attempt of another call may have found out meanwhile.
     /// Not all at once, so that those who wait do not come back together.
-    async fn wait(&self, until: Timestamp) {
-        let look = self.gateway.clock.now() + Duration::from_millis(fastrand::u64(250..1_000));
+    async fn wait(&self, until: Timestamp, trail: &mut Trail) {
+        let now = self.gateway.clock.now();
+        let look = now + Duration::from_millis(fastrand::u64(250..1_000));
         tokio::time::sleep_until(self.gateway.clock.instant(until.min(look))).await;
+        trail.waited(self.gateway.clock.now().since(now));
     }
 
     /// Health may have moved during a wait: the generation that evidence must carry now; `None` when the target has gone
@@ -381,6 +388,10 @@ impl Session<'_> {
         upstream: &HeaderMap,
         body: Bytes,
     ) -> Response<Body> {
+        let body = match self.trace(deployment, plan, trail) {
+            Some(trace) => told(trace, upstream, body),
+            None => body,
+        };
         let mut response = Response::new(Body::from(body));
         *response.status_mut() = status;
         *response.headers_mut() = self.served_headers(deployment, plan, trail, upstream);
@@ -414,8 +425,11 @@ impl Session<'_> {
         plan: &CallPlan<'_>,
         trail: &Trail,
         upstream: &HeaderMap,
-        relay: relay::Relay,
+        mut relay: relay::Relay,
     ) -> Response<Body> {
+        if let Some(trace) = self.trace(deployment, plan, trail) {
+            relay.tell(trace);
+        }
         let is_events = relay.is_events();
         let mut response = Response::new(Body::Relay(Box::new(relay)));
         *response.headers_mut() = self.served_headers(deployment, plan, trail, upstream);
@@ -462,11 +476,26 @@ impl Session<'_> {
             retries: trail.failures_in(&deployment.model.name),
             fallbacks: plan.fallbacks_entered(),
             attempts: trail.failures() + 1,
-            skipped: trail.text(),
+            skipped: self.shown(trail),
             panic: trail.panic(),
             total,
         };
         headers::served(&facts, upstream)
+    }
+
+    fn level(&self) -> TraceLevel {
+        self.live.config.haleway.calls.trace
+    }
+
+    /// What the headers say of candidates that did not serve.
+    fn shown<'t>(&self, trail: &'t Trail) -> &'t str {
+        if self.level() == TraceLevel::Never { "" } else { trail.text() }
+    }
+
+    /// How the call was routed, when its answer is to say so.
+    fn trace(&self, deployment: &Deployment, plan: &CallPlan<'_>, trail: &Trail) -> Option<Trace> {
+        let total = || self.gateway.clock.now().since(self.began);
+        trace::is_wanted(self.level(), self.headers).then(|| Trace::served(deployment, plan, trail, total()))
     }
 
     /// Adds what a whole answer cost, when its usage and its prices are known.
@@ -504,7 +533,12 @@ impl Session<'_> {
             headers::failed(headers, deployment, captured.as_deref(), self.call_id, limit, upstream);
             headers::gave_up(headers, reason);
         }
-        headers::route(headers, trail.failures(), trail.text());
+        headers::route(headers, trail.failures(), self.shown(trail));
+        if self.level() != TraceLevel::Never {
+            let last = last.map(|last| &*last.deployment);
+            let total = self.gateway.clock.now().since(self.began);
+            error.add_detail(Trace::gave_up(reason, last, plan, trail, total).into_object());
+        }
         error
     }
 
@@ -519,6 +553,16 @@ impl Session<'_> {
         let refusal = plan.refusal(now, &view);
         refusal::to_error(&refusal, self.model, self.live, now)
     }
+}
+
+/// An answer with how it was routed, where it has a place for that.
+fn told(mut trace: Trace, upstream: &HeaderMap, body: Bytes) -> Bytes {
+    let kind = upstream.get(CONTENT_TYPE).map_or(&b"application/json"[..], |value| value.as_bytes());
+    if kind.starts_with(b"text/event-stream") {
+        return trace.weave(StreamKind::Chat, body).0;
+    }
+    let spliced = kind.starts_with(b"application/json").then(|| trace.splice(&body)).flatten();
+    spliced.unwrap_or(body)
 }
 
 /// The failure that the caller is told of when nothing else works.

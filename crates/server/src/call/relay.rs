@@ -17,6 +17,7 @@ use crate::call::failure::Failed;
 use crate::call::guard::Attempt;
 use crate::call::place::Place;
 use crate::call::stream::{Piece, StreamReader};
+use crate::call::trace::Trace;
 use crate::error::ErrorShape;
 
 /// The provider broke off bytes that have no way to say so.
@@ -30,13 +31,30 @@ pub struct Relay {
     held: VecDeque<Bytes>,
     reader: StreamReader,
     attempt: Option<Attempt>,
+    /// How the call was routed, until the caller is told.
+    trace: Option<Box<Trace>>,
     _place: Place,
 }
 
 impl Relay {
     /// Goes on with `reader` after the pieces `held` back before commitment.
     pub(crate) fn new(held: VecDeque<Bytes>, reader: StreamReader, attempt: Attempt, place: Place) -> Self {
-        Self { held, reader, attempt: Some(attempt), _place: place }
+        Self { held, reader, attempt: Some(attempt), trace: None, _place: place }
+    }
+
+    /// Tells the caller at the end how the call was routed.
+    pub(crate) fn tell(&mut self, trace: Trace) {
+        self.trace = Some(Box::new(trace));
+    }
+
+    /// A piece for the caller.
+    fn pass(&mut self, bytes: Bytes) -> Bytes {
+        let Some(trace) = &mut self.trace else { return bytes };
+        let (bytes, told) = trace.weave(self.reader.kind(), bytes);
+        if told {
+            self.trace = None;
+        }
+        bytes
     }
 
     /// Whether the stream is one of events.
@@ -49,7 +67,7 @@ impl Relay {
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Broken>>> {
         if let Some(bytes) = self.held.pop_front() {
-            return Poll::Ready(Some(Ok(Frame::data(bytes))));
+            return Poll::Ready(Some(Ok(Frame::data(self.pass(bytes)))));
         }
         if self.attempt.is_none() {
             return Poll::Ready(None);
@@ -60,18 +78,19 @@ impl Relay {
                 if said && let Some(attempt) = &mut self.attempt {
                     attempt.output();
                 }
-                Poll::Ready(Some(Ok(Frame::data(bytes))))
+                Poll::Ready(Some(Ok(Frame::data(self.pass(bytes)))))
             }
             Poll::Ready(Piece::End) => {
                 self.succeed();
-                Poll::Ready(None)
+                let rest = self.trace.take().map(|trace| trace.event(self.reader.kind()));
+                Poll::Ready(rest.filter(|rest| !rest.is_empty()).map(|rest| Ok(Frame::data(rest))))
             }
             Poll::Ready(Piece::Failed(failed, rest)) => {
                 self.fail(&failed);
                 if !self.is_events() {
                     return Poll::Ready(Some(Err(Broken)));
                 }
-                let error = error_event(&failed, self.reader.kind());
+                let error = error_event(&failed, self.reader.kind(), self.trace.take());
                 let last = if rest.is_empty() { error } else { Bytes::from([rest, error].concat()) };
                 Poll::Ready(Some(Ok(Frame::data(last))))
             }
@@ -102,13 +121,17 @@ impl Drop for Relay {
 }
 
 /// The event that tells the caller, as the caller's wire has it.
-fn error_event(failed: &Failed, kind: StreamKind) -> Bytes {
+fn error_event(failed: &Failed, kind: StreamKind, trace: Option<Box<Trace>>) -> Bytes {
     let mut out = BytesMut::new();
     let (name, shape) = match kind {
         StreamKind::Chat | StreamKind::Media => (None, ErrorShape::OpenAi),
         StreamKind::Responses => (Some("error"), ErrorShape::ResponseEvent),
         StreamKind::Messages => (Some("error"), ErrorShape::Anthropic),
     };
-    sse::write_event(&mut out, name, &failed.to_error(shape).to_json(shape));
+    let mut error = failed.to_error(shape);
+    if let Some(trace) = trace {
+        error.add_detail(trace.into_object());
+    }
+    sse::write_event(&mut out, name, &error.to_json(shape));
     out.freeze()
 }

@@ -122,6 +122,8 @@ impl Gateway {
         self.metrics.retain(|known| labels.contains(known), |group| groups.contains(group));
         held.keep(&before);
         held.fit(&self.hub, &config, &table, &deployments, self.clock.now());
+        let calls = config.haleway.calls;
+        self.retries.change(calls.retry_share, calls.retry_reserve);
         let live = build::live(config, table, deployments, &self.hub, &self.metrics, &before.stats);
         self.live.store(Arc::new(live));
         self.wake_prober.notify_one();

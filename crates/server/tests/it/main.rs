@@ -41,4 +41,6 @@ mod secrets;
 #[cfg(test)]
 mod seeds;
 #[cfg(test)]
+mod trace;
+#[cfg(test)]
 mod watched;
