@@ -593,8 +593,12 @@ const GENERAL: &[Group] = &[
         "health_check_staleness_threshold",
         "health_check_ignore_transient_errors",
         "background_health_check_model_groups",
-        "health_check_skip_disabled_background_models",
     ]),
+    Group {
+        support: Inert("a live /health always leaves out what is disabled, unless it names a deployment"),
+        health: true,
+        names: &["health_check_skip_disabled_background_models"],
+    },
     works(&["database_url", "maximum_health_check_retention_period"]),
     inert(
         "this version keeps only the history of health in a database",

@@ -10,7 +10,8 @@ use crate::{Config, Diagnostic, Severity, Source, lower, tree};
 /// How strictly to judge.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Options {
-    /// Warnings are as good as errors: there is no [`Config`] when one is found. Their severity stays.
+    /// Warnings are as good as errors: there is no [`Config`] when one is found. Their severity stays. The file can
+    /// ask for the same (`haleway.strict`).
     pub strict: bool,
 }
 
@@ -23,6 +24,8 @@ pub struct Loaded {
     pub diagnostics: Vec<Diagnostic>,
     /// What becomes of every key of LiteLLM's sections.
     pub keys: KeyLists,
+    /// Whether warnings were as good as errors.
+    pub strict: bool,
 }
 
 impl Loaded {
@@ -43,13 +46,14 @@ pub fn load(path: &Path, source: &dyn Source, options: &Options) -> Loaded {
         tree::resolve(&mut root, &var, &report);
         lower::lower(&root, environment, source, &report)
     });
+    let strict = options.strict || config.as_ref().is_some_and(|config| config.haleway.strict);
     let keys = report.fates();
     let diagnostics = report.finish(path);
     let forbidden = |finding: &Diagnostic| match finding.severity {
         Severity::Error => true,
-        Severity::Warning => options.strict,
+        Severity::Warning => strict,
         Severity::Note => false,
     };
     let config = config.filter(|_| !diagnostics.iter().any(forbidden));
-    Loaded { config, diagnostics, keys }
+    Loaded { config, diagnostics, keys, strict }
 }

@@ -76,6 +76,7 @@ fn haleway() -> Value {
             ("health", health(Reach::Global)),
             ("groups", groups),
             ("catalogue", text()),
+            ("strict", or_variable(json!({"type": "boolean"}))),
             ("admin_listen", json!({"type": ["string", "integer"]})),
             ("errors", object([("all_out_status", count(400, 599))], false)),
             ("retry", object(retry, false)),

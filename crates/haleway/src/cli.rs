@@ -81,7 +81,7 @@ pub(crate) struct ServeArgs {
     /// Overrides `haleway.fleet.role`.
     #[arg(long, value_parser = role)]
     pub(crate) role: Option<FleetRole>,
-    /// Refuse to start on warnings too.
+    /// Refuse to start on warnings too, and a reload as well. The same as `haleway.strict: true`.
     #[arg(long)]
     pub(crate) strict: bool,
     /// Seconds for which new requests are still served after the signal to end, while readiness already answers 503.
@@ -216,7 +216,8 @@ pub(crate) enum Format {
 /// What to do with a configuration.
 #[derive(Debug, Subcommand)]
 pub(crate) enum ConfigCommand {
-    /// Report every finding. Exits 0 when the file can be served, 1 on errors, 2 on warnings with `--strict`.
+    /// Report every finding. Exits 0 when the file can be served, 1 on errors, 2 on warnings with `--strict` or
+    /// `haleway.strict`.
     Check {
         /// The configuration file.
         file: PathBuf,

@@ -13,7 +13,7 @@ use crate::source::System;
 const FINE: u8 = 0;
 /// It cannot.
 const ERRORS: u8 = 1;
-/// It could, but `--strict` forbids warnings.
+/// It could, but `--strict`, or the file itself, forbids warnings.
 const WARNINGS: u8 = 2;
 
 /// Runs a configuration command.
@@ -40,7 +40,7 @@ fn check(file: &Path, strict: bool, json: bool) -> ExitCode {
     }
     let code = if loaded.count(Severity::Error) > 0 {
         ERRORS
-    } else if strict && loaded.count(Severity::Warning) > 0 {
+    } else if loaded.strict && loaded.count(Severity::Warning) > 0 {
         WARNINGS
     } else {
         FINE

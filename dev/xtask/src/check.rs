@@ -7,13 +7,14 @@ use anyhow::Result;
 
 use crate::finding::{Finding, say};
 use crate::process::{Stopwatch, succeeds};
-use crate::{generated, layers, licences, sizes, words};
+use crate::{generated, layers, licences, settings, sizes, words};
 
 /// A rule of the project.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Rule {
     Fmt,
     Layers,
+    Settings,
     Sizes,
     Licences,
     Words,
@@ -22,14 +23,23 @@ pub(crate) enum Rule {
 }
 
 /// All rules; the cheap ones first, so that a slip is told within seconds.
-const RULES: [Rule; 7] =
-    [Rule::Fmt, Rule::Layers, Rule::Sizes, Rule::Licences, Rule::Words, Rule::Clippy, Rule::Generated];
+const RULES: [Rule; 8] = [
+    Rule::Fmt,
+    Rule::Layers,
+    Rule::Settings,
+    Rule::Sizes,
+    Rule::Licences,
+    Rule::Words,
+    Rule::Clippy,
+    Rule::Generated,
+];
 
 impl Rule {
     fn name(self) -> &'static str {
         match self {
             Rule::Fmt => "fmt",
             Rule::Layers => "layers",
+            Rule::Settings => "settings",
             Rule::Sizes => "sizes",
             Rule::Licences => "licences",
             Rule::Words => "words",
@@ -53,6 +63,7 @@ impl Rule {
                 "mend the code; a lint that is wrong here gets #[expect(lint, reason = \"...\")]",
             ),
             Rule::Layers => layers::findings(root),
+            Rule::Settings => settings::findings(root),
             Rule::Sizes => sizes::findings(root),
             Rule::Licences => licences::findings(root),
             Rule::Words => words::findings(root),

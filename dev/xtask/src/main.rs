@@ -13,6 +13,7 @@ mod licences;
 mod metadata;
 mod mutants;
 mod process;
+mod settings;
 mod sizes;
 mod tree;
 mod words;
@@ -41,6 +42,8 @@ enum Task {
     Clippy,
     /// A crate may use only crates of lower layers, and pure crates reach no I/O.
     Layers,
+    /// Every field of the typed configuration is read by some crate: a setting that is accepted has its effect.
+    Settings,
     /// Length of files and functions.
     Sizes,
     /// Licences of everything that is built, and dependencies that are never allowed.
@@ -80,6 +83,7 @@ fn run(task: Task) -> anyhow::Result<bool> {
         Task::Fmt => check::one(Rule::Fmt, &root),
         Task::Clippy => check::one(Rule::Clippy, &root),
         Task::Layers => check::one(Rule::Layers, &root),
+        Task::Settings => check::one(Rule::Settings, &root),
         Task::Sizes => check::one(Rule::Sizes, &root),
         Task::Licences => check::one(Rule::Licences, &root),
         Task::Words => check::one(Rule::Words, &root),

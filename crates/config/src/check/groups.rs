@@ -22,12 +22,14 @@ pub(super) fn check(facts: &Facts<'_>) {
         }
         for member in members {
             leads(facts, &table, *member, "this fallback leads nowhere");
+            itself(facts, &table, *group, *member);
         }
     }
     for member in &facts.names.defaults {
         leads(facts, &table, *member, "this fallback leads nowhere");
     }
-    for (_, target) in &facts.names.aliases {
+    for (alias, target) in &facts.names.aliases {
+        shadow(facts, &table, *alias);
         leads(facts, &table, *target, "this alias leads nowhere");
     }
     for group in &facts.names.retry_groups {
@@ -67,6 +69,27 @@ fn table(facts: &Facts<'_>) -> Option<Table> {
 fn leads(facts: &Facts<'_>, table: &Table, field: Field<'_>, so: &str) {
     if let Some(name) = field.value.as_str() {
         known(facts, table, name, field.span(), so);
+    }
+}
+
+/// A fallback that is its own group by another name. One by the same name is a cycle of one, and said as such.
+fn itself(facts: &Facts<'_>, table: &Table, group: Field<'_>, member: Field<'_>) {
+    let Some(name) = member.value.as_str().filter(|name| *name != group.name) else { return };
+    let place = |name: &str| table.resolve(name).ok().map(|found| (found.group, found.only));
+    if place(group.name).is_some_and(|from| place(name) == Some(from)) {
+        let message = format!("{name:?} is {:?} by another name: this fallback is never taken", group.name);
+        facts.report.add(
+            Finding::warning(codes::FALLBACK_SELF, member.span(), message).hint("name another model group"),
+        );
+    }
+}
+
+/// An alias comes before a group of its name, which nobody can then ask for.
+fn shadow(facts: &Facts<'_>, table: &Table, alias: Field<'_>) {
+    if table.group(alias.name).is_some() {
+        let message = format!("the alias {:?} hides the model group of that name", alias.name);
+        let hint = "the group can only be reached by the ids of its deployments; rename one of the two";
+        facts.report.add(Finding::warning(codes::ALIAS_SHADOWS, alias.key, message).hint(hint));
     }
 }
 

@@ -4,15 +4,24 @@ use std::collections::HashMap;
 
 use haleway_providers::ResolveError;
 
-use super::Facts;
+use super::{Facts, probes};
 use crate::diag::{Finding, codes};
 
 pub(super) fn check(facts: &Facts<'_>) {
     ids(facts);
-    for (model, parts) in facts.config.models.iter().zip(facts.parts) {
+    let mut limits_known = false;
+    for (model, parts) in facts.entries() {
         let env = |name: &str| facts.config.var(facts.source, name);
         let file = |path: &str| facts.config.file(facts.source, path);
-        let Err(error) = haleway_providers::resolve(&model.source(&env, &file)) else { continue };
+        let error = match haleway_providers::resolve(&model.source(&env, &file)) {
+            Err(error) => error,
+            Ok(target) => {
+                let listed = target.known.as_ref().and_then(|row| row.facts().max_input_tokens);
+                limits_known |= model.info.max_input_tokens.or(listed).is_some();
+                probes::check(facts, model, parts, &target);
+                continue;
+            }
+        };
         let (code, key) = match &error {
             ResolveError::UnknownProvider { .. } | ResolveError::NoProvider { .. } => {
                 (codes::UNKNOWN_PROVIDER, "model")
@@ -36,6 +45,23 @@ pub(super) fn check(facts: &Facts<'_>) {
         };
         let field = parts.params.get(key).unwrap_or(parts.model);
         facts.report.add(Finding::error(code, field.span(), error.to_string()).maybe_hint(hint(&error)));
+    }
+    if !limits_known {
+        pre_call(facts);
+    }
+}
+
+/// The check before a call compares the prompt with what a deployment takes; where that is not known of any, it
+/// lets everything through.
+fn pre_call(facts: &Facts<'_>) {
+    let entry = facts.router.and_then(|router| router.map.get("enable_pre_call_checks"));
+    if let Some(entry) = entry.filter(|_| facts.config.router.settings.pre_call_checks) {
+        let message =
+            "enable_pre_call_checks has nothing to compare with: no deployment's context window is known";
+        facts.report.add(
+            Finding::warning(codes::PRE_CALL_INERT, entry.key, message)
+                .hint("set model_info.max_input_tokens"),
+        );
     }
 }
 

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use haleway_health::{AllowedFails, Params, ProbeParams, Profile};
 
-use super::Facts;
+use super::budgets::BACKGROUND_ONLY;
+use super::{Facts, dotted};
 use crate::Origin;
 use crate::diag::{Finding, codes};
 use crate::lower::health::text::duration;
@@ -146,16 +147,23 @@ fn skipped(facts: &Facts<'_>) {
         };
         let Some(info) = parts.info else { continue };
         let first = info.map.entries.iter().find(|entry| entry.name.starts_with("health_check_"));
-        let Some(entry) = first else { continue };
+        let own = || {
+            let section = info.map.get("haleway")?.value.as_map()?;
+            let name = BACKGROUND_ONLY.iter().find(|name| dotted(section, name).is_some())?;
+            // The policy that says "never" is the reason, and no contradiction.
+            (why != "policy_never").then_some((*name, dotted(section, name)?))
+        };
+        let Some((name, key)) = first.map(|entry| (entry.name.as_str(), entry.key)).or_else(own) else {
+            continue;
+        };
         let why = match why {
             "disabled" => "disable_background_health_check is set",
             "group_not_listed" => "its group is not in background_health_check_model_groups",
             "blocked" => "it is blocked",
             _ => "its probe policy is never",
         };
-        let message =
-            format!("{} is set for a deployment that is not probed in the background: {why}", entry.name);
-        let finding = Finding::warning(codes::PROBE_OFF, entry.key, message);
+        let message = format!("{name} is set for a deployment that is not probed in the background: {why}");
+        let finding = Finding::warning(codes::PROBE_OFF, key, message);
         facts.report.add(finding.hint("it counts only for a probe that somebody asks for"));
     }
 }

@@ -140,6 +140,11 @@ impl Report {
         self.fates.borrow_mut().entry(key).or_insert(fate);
     }
 
+    /// Says of a key that is known to work that in this file it has no effect.
+    pub(crate) fn inert(&self, key: &str, why: &'static str) {
+        self.fates.borrow_mut().insert(key.to_owned(), Fate::Inert(why));
+    }
+
     /// What becomes of every key that the file sets.
     pub(crate) fn fates(&self) -> KeyLists {
         let mut lists = KeyLists::default();

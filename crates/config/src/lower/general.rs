@@ -40,19 +40,15 @@ pub(crate) fn lower(
     let Params { probe_routing, .. } = global.params;
     General {
         master_key,
-        permit_no_master_key: permit,
         key_header: get("litellm_key_header_name").and_then(|field| field.text()),
         background_health_checks: background,
         health_check_interval: global.probe.interval,
-        health_check_concurrency: global.is_set("probe.concurrency").then_some(global.limits.concurrency),
         // Only the literal false takes the details away.
         health_check_details: !details.is_some_and(|field| {
             field.value.as_scalar().is_some_and(|scalar| scalar.value == Value::Bool(false))
         }),
         use_shared_health_check: health.shared,
         enable_health_check_routing: probe_routing,
-        health_check_groups: health.groups.clone(),
-        health_check_skip_disabled: flag("health_check_skip_disabled_background_models"),
         model_list_healthy_only: literal_true("model_list_healthy_only"),
         max_parallel_requests: parallel,
         max_request_bytes: get("max_request_size_mb").and_then(megabytes),

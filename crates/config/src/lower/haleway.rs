@@ -9,7 +9,7 @@ use super::field::{Field, fields_of};
 use super::fleet;
 use super::health::Draft;
 use super::health::fields::Reach;
-use super::health::scope;
+use super::health::scope::{self, flag};
 use super::section::Reader;
 use super::store;
 use crate::diag::{Finding, Report, codes, did_you_mean};
@@ -17,7 +17,8 @@ use crate::typed::ProfileChoice;
 use crate::yaml::Map;
 
 /// Keys of the section.
-const KEYS: [&str; 11] = [
+const KEYS: [&str; 12] = [
+    "strict",
     "profile",
     "health",
     "groups",
@@ -36,6 +37,8 @@ const PROFILES: &[(&str, Profile)] = &[("litellm", Profile::Litellm), ("resilien
 #[derive(Default)]
 pub(crate) struct Section<'a> {
     pub(crate) profile: Option<(Profile, Field<'a>)>,
+    /// `strict`: warnings forbid to serve the file.
+    pub(crate) strict: bool,
     pub(crate) health: Option<&'a Map>,
     pub(crate) groups: Vec<(Field<'a>, &'a Map)>,
     pub(crate) catalogue: Option<Field<'a>>,
@@ -60,6 +63,7 @@ pub(crate) fn read<'a>(top: Reader<'a>) -> Section<'a> {
             "profile" => {
                 section.profile = field.one_of(codes::BAD_VALUE, PROFILES).map(|profile| (profile, field))
             }
+            "strict" => section.strict = flag(field).unwrap_or_default(),
             "health" => section.health = field.map(),
             "groups" => {
                 let groups = field.fields();

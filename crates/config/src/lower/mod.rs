@@ -183,7 +183,7 @@ pub(crate) fn lower(
     let defaults = Defaults {
         drop_params: sections.drop_params(),
         max_parallel: names.max_parallel,
-        params: names.default_params.and_then(|field| field.map()),
+        params: names.default_params.and_then(|field| model::defaults(field, report)),
     };
     let probe = model::probe_environment(&env);
     let named = credentials::Named::read(sections.top, report);
@@ -219,6 +219,8 @@ pub(crate) fn lower(
         redis,
         shared: sections.shared(),
         haleway: sections.top.get("haleway"),
+        top: sections.top,
+        litellm: sections.litellm,
         general: sections.general,
         router: sections.router,
         source,
@@ -277,6 +279,7 @@ fn settled(
     let mut origins = global.origins.clone();
     let calls = own.calls.settle(&mut origins);
     Haleway {
+        strict: own.strict,
         profile,
         catalogue,
         admin_listen: own.admin_listen,
@@ -361,7 +364,6 @@ impl Layers<'_> {
         let given = parts.info.and_then(|info| info.get("id")).and_then(|field| field.text());
         let computed = ids.next(&name, &params);
         Model {
-            id_given: given.is_some(),
             id: given.unwrap_or(computed).into(),
             name: name.into(),
             place: report.place(parts.node.span),

@@ -13,7 +13,7 @@ use crate::diag::{Finding, Report, codes, did_you_mean};
 use crate::env::{self, Environment};
 use crate::keys::Section;
 use crate::typed::{LitellmParams, ModelInfo};
-use crate::yaml::{Map, Node};
+use crate::yaml::{Entry, Map, Node};
 
 /// Defaults that other sections give to every deployment.
 #[derive(Clone, Copy)]
@@ -33,6 +33,36 @@ pub(crate) struct Parts<'a> {
     pub(crate) params: Reader<'a>,
     pub(crate) model: Field<'a>,
     pub(crate) info: Option<Reader<'a>>,
+}
+
+/// Settings of a deployment that `default_litellm_params` may give to all: those that are no one's address, key or
+/// price.
+const SHARED: [&str; 9] = [
+    "timeout",
+    "stream_timeout",
+    "max_retries",
+    "num_retries",
+    "drop_params",
+    "additional_drop_params",
+    "extra_headers",
+    "extra_body",
+    "tags",
+];
+
+/// `default_litellm_params`: what cannot be said of all is reported.
+pub(crate) fn defaults<'a>(field: Field<'a>, report: &'a Report) -> Option<&'a Map> {
+    let map = field.map()?;
+    let own = |entry: &&Entry| {
+        Section::Params.key(&entry.name).is_some()
+            && !SHARED.contains(&entry.name.as_str())
+            && !entry.value.is_null()
+    };
+    for entry in map.entries.iter().filter(own) {
+        let message = format!("default_litellm_params.{} has no effect", entry.name);
+        let finding = Finding::warning(codes::NO_EFFECT, entry.key, message);
+        report.add(finding.hint("it is said of one deployment: write it in that one's litellm_params"));
+    }
+    Some(map)
 }
 
 /// Opens an entry; `None` when it lacks what every entry needs, which is then reported.
@@ -78,7 +108,15 @@ fn is_blank(node: &Node) -> bool {
 /// `litellm_params`.
 pub(crate) fn params(reader: Reader<'_>, defaults: Defaults<'_>) -> LitellmParams {
     let text = |name| reader.get(name).and_then(|field: Field<'_>| field.text());
-    let span = |name| reader.get(name).and_then(positive);
+    let shared = |name: &'static str| {
+        let entry = || defaults.params?.get(name).filter(|entry| !entry.value.is_null());
+        let all = || {
+            entry().map(|entry| Field { name, key: entry.key, value: &entry.value, report: reader.report })
+        };
+        reader.get(name).or_else(all)
+    };
+    let span = |name| shared(name).and_then(positive);
+    let strings = |name| shared(name).map(|field| texts(field)).unwrap_or_default();
     let rest = rest(reader, defaults.params);
     LitellmParams {
         model: text("model").unwrap_or_default().trim().to_owned(),
@@ -93,17 +131,17 @@ pub(crate) fn params(reader: Reader<'_>, defaults: Defaults<'_>) -> LitellmParam
         order: reader.get("order").and_then(order),
         timeout: span("timeout"),
         stream_timeout: span("stream_timeout"),
-        max_retries: reader.get("max_retries").and_then(|field| field.count32(0)),
-        num_retries: reader.get("num_retries").and_then(|field| field.count32(0)),
+        max_retries: shared("max_retries").and_then(|field| field.count32(0)),
+        num_retries: shared("num_retries").and_then(|field| field.count32(0)),
         max_parallel_requests: reader
             .get("max_parallel_requests")
             .and_then(|field| field.count32(1))
             .or(defaults.max_parallel),
-        tags: strings(reader, "tags").into_iter().map(Arc::from).collect(),
-        drop_params: reader.get("drop_params").map_or(defaults.drop_params, |field| field.truth()),
-        additional_drop_params: strings(reader, "additional_drop_params"),
-        extra_headers: reader.get("extra_headers").map(headers).unwrap_or_default(),
-        extra_body: reader.get("extra_body").and_then(|field| field.map()).map(Map::to_json),
+        tags: strings("tags").into_iter().map(Arc::from).collect(),
+        drop_params: shared("drop_params").map_or(defaults.drop_params, |field| field.truth()),
+        additional_drop_params: strings("additional_drop_params"),
+        extra_headers: shared("extra_headers").map(headers).unwrap_or_default(),
+        extra_body: shared("extra_body").and_then(|field| field.map()).map(Map::to_json),
         rest,
     }
 }
@@ -120,8 +158,7 @@ fn rest(reader: Reader<'_>, defaults: Option<&Map>) -> Json<String, serde_json::
     rest
 }
 
-fn strings(reader: Reader<'_>, name: &'static str) -> Vec<String> {
-    let Some(field) = reader.get(name) else { return Vec::new() };
+fn texts(field: Field<'_>) -> Vec<String> {
     field.strings().into_iter().map(|(_, text)| text).collect()
 }
 

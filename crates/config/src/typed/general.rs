@@ -9,8 +9,6 @@ use secrecy::SecretString;
 pub struct General {
     /// `master_key`, else `LITELLM_MASTER_KEY`.
     pub master_key: Option<SecretString>,
-    /// `dangerously_permit_weak_or_unset_master_key`: start without a master key.
-    pub permit_no_master_key: bool,
     /// `litellm_key_header_name`: one more header that may carry the caller's key.
     pub key_header: Option<String>,
     /// Whether deployments are probed in the background. See the book on `background_health_checks`: any
@@ -18,19 +16,12 @@ pub struct General {
     pub background_health_checks: bool,
     /// `health_check_interval`, the period of probes, before overrides of groups and deployments.
     pub health_check_interval: Duration,
-    /// `health_check_concurrency`: probes in flight; `None` = `haleway.health.probe.concurrency`.
-    pub health_check_concurrency: Option<u32>,
     /// `use_shared_health_check`, whether or not there is a Redis.
     pub use_shared_health_check: bool,
     /// `health_check_details`: whether `/health` shows more than model and mode.
     pub health_check_details: bool,
     /// `enable_health_check_routing`.
     pub enable_health_check_routing: bool,
-    /// `background_health_check_model_groups`; `None` = all groups.
-    pub health_check_groups: Option<Vec<String>>,
-    /// `health_check_skip_disabled_background_models`: a live `/health` leaves out deployments with
-    /// `disable_background_health_check`.
-    pub health_check_skip_disabled: bool,
     /// `model_list_healthy_only`: model lists hide groups with no healthy deployment.
     pub model_list_healthy_only: bool,
     /// `max_parallel_requests` of the whole process (the smaller of it and `global_max_parallel_requests`).

@@ -14,6 +14,8 @@ use super::{Fleet, Origins, Store};
 /// The `haleway` section.
 #[derive(Clone, Debug)]
 pub struct Haleway {
+    /// `strict`: a file with warnings is not served.
+    pub strict: bool,
     /// The preset, and why it was chosen.
     pub profile: ProfileChoice,
     /// `catalogue`: what is known about models; the built-in figures unless a file was named.

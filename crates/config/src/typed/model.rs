@@ -37,8 +37,6 @@ pub struct Model {
     pub name: Arc<str>,
     /// `model_info.id`, or 64 hexadecimal digits that stand for what decides where its calls go. Unique.
     pub id: Arc<str>,
-    /// Whether the id was given.
-    pub id_given: bool,
     /// Where the entry begins.
     pub place: Place,
     /// `litellm_params`.

@@ -6,6 +6,7 @@ mod explain;
 mod files;
 mod fleet;
 mod health;
+mod inert;
 mod keys;
 mod properties;
 mod references;

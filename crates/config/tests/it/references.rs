@@ -54,7 +54,7 @@ fn references_are_resolved_at_any_depth_of_mappings() {
 #[test]
 fn a_bare_list_item_is_left_alone_and_reported() {
     let table = one("tags: [os.environ/T]", "").var("T", "x");
-    assert_eq!(table.only().code, "reference-in-list");
+    assert_eq!(table.found("reference-in-list").len(), 1);
     assert_eq!(&*table.config().models[0].params.tags[0], "os.environ/T");
 }
 

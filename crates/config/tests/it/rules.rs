@@ -164,7 +164,7 @@ fn entries_need_a_name_and_a_model() {
 #[test]
 fn ids_are_unique_stable_and_text() {
     let config = one("", "").config();
-    assert_eq!((&*config.models[0].id, config.models[0].id_given), ("d1", true));
+    assert_eq!(&*config.models[0].id, "d1");
     let list = |key: &str, weight: &str| {
         Table::text(format!(
             "model_list:\n- {{model_name: a, litellm_params: {{model: openai/a, api_key: {key}{weight}}}}}\n\
@@ -241,7 +241,7 @@ fn a_group_shared_by_weight_in_part_is_reported() {
         ))
         .var("LITELLM_MASTER_KEY", "k")
     };
-    let finding = share("weight: 1", "rpm: 3").only();
+    let finding = share("weight: 1", "timeout: 3").only();
     assert_eq!((finding.code, finding.line), ("partial-share", 3));
     assert!(finding.message.contains("d2"));
     assert_eq!(share("weight: 1", "weight: 3").load().diagnostics, []);

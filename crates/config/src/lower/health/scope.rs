@@ -110,7 +110,8 @@ fn statuses(field: Field<'_>) -> Option<Vec<u16>> {
     found
 }
 
-fn flag(field: Field<'_>) -> Option<bool> {
+/// True or false, and nothing that Python takes for one.
+pub(crate) fn flag(field: Field<'_>) -> Option<bool> {
     match field.value.as_scalar().map(|scalar| scalar.value) {
         Some(Value::Bool(flag)) => Some(flag),
         Some(Value::Null | Value::Int(_) | Value::Float(_) | Value::Date | Value::Str) | None => {
