@@ -25,6 +25,7 @@ use crate::answer::{Outcome, Told, outcome, refusal};
 use crate::body::{Abort, Timed, millis_between};
 use crate::control;
 use crate::form;
+use crate::live;
 use crate::meter::{Kept, Ticket};
 use crate::mock::{Deployment, Running, Shared};
 use crate::net::MemStream;
@@ -238,7 +239,13 @@ impl Visit {
             let mut answer = Response::new(Timed::nothing());
             *answer.status_mut() = http::StatusCode::SWITCHING_PROTOCOLS;
             *answer.headers_mut() = realtime::accepted(&call.head.headers);
-            self.shared.carry(realtime::serve(upgrade, behaviour.clone(), told, ticket));
+            self.shared.carry(realtime::serve(
+                upgrade,
+                live::is_path(call.path()),
+                behaviour.clone(),
+                told,
+                ticket,
+            ));
             return Ok(answer);
         }
         let outcome = outcome(call, behaviour, &told);

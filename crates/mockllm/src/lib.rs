@@ -25,6 +25,7 @@ mod connection;
 mod control;
 mod error_body;
 mod form;
+mod live;
 mod media;
 mod meter;
 mod mock;

@@ -16,15 +16,16 @@ use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 use tokio_tungstenite::tungstenite::protocol::Role;
 
 use crate::answer::Told;
+use crate::live;
 use crate::meter::Ticket;
 use crate::request::Call;
 use crate::script::{Act, Behaviour};
 
-type Socket = WebSocketStream<TokioIo<Upgraded>>;
+pub(crate) type Socket = WebSocketStream<TokioIo<Upgraded>>;
 
 /// Whether a call asks for a session.
 pub(crate) fn is_asked(call: &Call) -> bool {
-    call.path().trim_end_matches('/').ends_with("/realtime")
+    (call.path().trim_end_matches('/').ends_with("/realtime") || live::is_path(call.path()))
         && call.head.headers.contains_key(SEC_WEBSOCKET_KEY)
 }
 
@@ -44,11 +45,21 @@ pub(crate) fn accepted(asked: &HeaderMap) -> HeaderMap {
 }
 
 /// A session, from the handshake to its end.
-pub(crate) async fn serve(upgrade: OnUpgrade, behaviour: Behaviour, told: Told, mut ticket: Ticket) {
+pub(crate) async fn serve(
+    upgrade: OnUpgrade,
+    live: bool,
+    behaviour: Behaviour,
+    told: Told,
+    mut ticket: Ticket,
+) {
     if let Ok(upgraded) = upgrade.await {
         let socket = WebSocketStream::from_raw_socket(TokioIo::new(upgraded), Role::Server, None).await;
         // A line that breaks is the end of a session, whoever broke it.
-        drop(speak(socket, &behaviour, &told).await);
+        drop(if live {
+            live::speak(socket, &behaviour, &told).await
+        } else {
+            speak(socket, &behaviour, &told).await
+        });
     }
     ticket.complete();
 }

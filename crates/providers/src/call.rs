@@ -52,7 +52,7 @@ pub struct Call {
     pub uri: Uri,
     /// Every header but `content-length` and `host`.
     pub headers: HeaderMap,
-    /// The whole body; empty for `GET`.
+    /// The whole body; empty for `GET`. Of a session, the first message after the handshake, where there is one.
     pub body: Payload,
     /// How the answer becomes the client's.
     pub reply: Reply,
@@ -105,6 +105,13 @@ pub struct UnsignedCall {
 }
 
 impl UnsignedCall {
+    /// The same call with another body.
+    #[must_use]
+    pub fn with_body(mut self, body: impl Into<Payload>) -> Self {
+        self.body = body.into();
+        self
+    }
+
     /// The request; see [`Call::into_request`].
     pub fn request(&self, now_ms: u64, credential: &Credential) -> http::Request<Payload> {
         let mut request = http::Request::new(self.body.clone());

@@ -40,3 +40,4 @@ pub use registry::Provider;
 pub use resolve::{DeploymentSource, ModelName, ResolveError, known_of, mode_of, resolve, split_model};
 pub use target::Target;
 pub use wires::chat::events_of;
+pub use wires::gemini::live::{Dialogue, Turn};

@@ -52,8 +52,8 @@ under `drop_params`.
 
 - **gemini** takes pictures, sound and documents inline, and URLs only of Google's files and of YouTube. The signature
   of a thought is in `tool_calls[].provider_specific_fields.thought_signature` and goes back from there. Pictures are
-  asked of Imagen by `predict`, of models with `gemini` in their name by `generateContent`. Live sessions
-  are not served.
+  asked of Imagen by `predict`, of models with `gemini` in their name by `generateContent`. Live
+  sessions, here and on Vertex AI, are served as OpenAI's: see [realtime.md](realtime.md).
 - **vertex_ai** needs a project (`vertex_project`, `VERTEXAI_PROJECT`, or the credential's own) and a location
   (`vertex_location`, `VERTEXAI_LOCATION`, `VERTEX_LOCATION`, `us-central1`); `global`, `eu` and `us` have hosts of their
   own. The model's name says the wire: `claude-...` speaks Anthropic's (also for `/v1/messages`), `mistral...`,

@@ -21,6 +21,7 @@ use crate::resolve::free::FreeRoute;
 use crate::resolve::{DropPath, Habits};
 use crate::route::{Place, Route};
 use crate::sigv4::Signer;
+use crate::wires::gemini::live::{self, Dialogue};
 use crate::wires::{self, Encode};
 use crate::{Call, CallOptions, ClientBody, Mode, ModeOrigin, Operation, Refusal, Reply};
 
@@ -62,6 +63,8 @@ pub struct Target {
     pub(crate) signer: Option<Arc<Signer>>,
     /// Where the provider lists its jobs of many requests.
     pub(crate) list_batches: Option<Uri>,
+    /// How Gemini's live sessions name the model: `{model}` stands for its id.
+    pub(crate) live_model: Option<String>,
     /// The call that costs nothing, where there is one.
     pub(crate) free: Option<FreeRoute>,
     pub(crate) defaults: Defaults,
@@ -214,7 +217,7 @@ impl Target {
     }
 
     /// The request that begins a realtime session, for traffic and probes; what a handshake adds is the
-    /// transport's. `captured` is what a wildcard's `*` stands for. With `intent` (`transcription`) the session is
+    /// transport's, and the body is the first message. `captured` is what a wildcard's `*` stands for. With `intent` (`transcription`) the session is
     /// asked for what it is for.
     ///
     /// # Errors
@@ -228,20 +231,36 @@ impl Target {
         let operation = Operation::Realtime;
         let route = self.route(operation).ok_or_else(|| Refusal::unsupported(self.provider.id, operation))?;
         let mut place = Place::default();
-        if let Some(intent) = intent {
+        if let Some(intent) = intent.filter(|_| route.wire == Wire::Realtime || route.wire == Wire::Azure) {
             place.query.push(("intent".to_owned(), intent.to_owned()));
         }
         let mut headers = self.headers.clone();
         headers.remove(header::CONTENT_TYPE);
+        let hello = self.live_resource(model).map(|resource| live::hello(&resource));
         Ok(Call {
             method: Method::GET,
             uri: self.uri(route, model, false, &place)?,
             headers,
-            body: Payload::empty(),
+            body: hello.map_or_else(Payload::empty, |hello| Bytes::from(hello).into()),
             reply: Reply::Passthrough,
             strip_usage: false,
             signer: self.signer.clone(),
         })
+    }
+
+    /// The interpreter of a session whose provider does not speak OpenAI's events. `captured` as in [`Self::session`];
+    /// `id` tells the session from others; `beta`: the caller reads the events of the API's beta.
+    pub fn dialogue(&self, captured: Option<&str>, id: &str, beta: bool, drops: bool) -> Option<Dialogue> {
+        let model = self.model_of(captured);
+        let resource = self.live_resource(model.as_deref())?;
+        let drops = drops || self.defaults.drop_params;
+        Some(Dialogue::new(&resource, model.as_deref().unwrap_or(&self.wire_model), id, beta, drops))
+    }
+
+    fn live_resource(&self, model: Option<&str>) -> Option<String> {
+        let pattern = self.live_model.as_ref()?;
+        let live = self.wire(Operation::Realtime) == Some(Wire::GeminiLive);
+        live.then(|| pattern.replace("{model}", model.unwrap_or(&self.wire_model)))
     }
 
     /// Takes over from a caller's headers what decides about the answer: the betas that a caller of Anthropic's API asks for,

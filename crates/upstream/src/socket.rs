@@ -7,7 +7,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use futures_util::StreamExt;
+use futures_util::{SinkExt, StreamExt};
 use haleway_wire::Payload;
 use http::header::{CONNECTION, SEC_WEBSOCKET_ACCEPT, SEC_WEBSOCKET_KEY, SEC_WEBSOCKET_VERSION, UPGRADE};
 use http::{HeaderMap, HeaderValue, Request, StatusCode};
@@ -15,8 +15,10 @@ use hyper::upgrade::Upgraded;
 use hyper_util::rt::TokioIo;
 use tokio::time::Instant;
 use tokio_tungstenite::WebSocketStream;
+use tokio_tungstenite::tungstenite::Utf8Bytes;
 use tokio_tungstenite::tungstenite::handshake::client::generate_key;
 use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
+use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 use tokio_tungstenite::tungstenite::protocol::{CloseFrame, Message, Role, WebSocketConfig};
 
 use crate::client::{Connection, Reply, Upstream};
@@ -44,12 +46,14 @@ pub enum Opened {
 pub struct Session {
     socket: Socket,
     headers: HeaderMap,
+    hello: Payload,
     started: Instant,
     deadlines: Deadlines,
 }
 
 impl Upstream {
-    /// Begins a session with `request`, to which the handshake's own headers are added.
+    /// Begins a session with `request`, to which the handshake's own headers are added. Its body, if it has one, is the first
+    /// message after the handshake.
     ///
     /// # Errors
     /// A [`Fault`] when no answer came, or one that is no handshake; a refusal is [`Opened::Refused`].
@@ -58,6 +62,7 @@ impl Upstream {
         let key = generate_key();
         let value = HeaderValue::from_str(&key)
             .map_err(|_| Fault::new(FaultKind::Local, false, "no key for the handshake could be made"))?;
+        let hello = std::mem::replace(request.body_mut(), Payload::empty());
         let headers = request.headers_mut();
         headers.insert(CONNECTION, HeaderValue::from_static("Upgrade"));
         headers.insert(UPGRADE, HeaderValue::from_static("websocket"));
@@ -74,7 +79,7 @@ impl Upstream {
         let headers = response.headers().clone();
         let upgraded = hyper::upgrade::on(response).await.map_err(|error| Fault::cut(&error))?;
         let socket = socket(upgraded, Role::Client).await;
-        Ok(Opened::Session(Box::new(Session { socket, headers, started, deadlines })))
+        Ok(Opened::Session(Box::new(Session { socket, headers, hello, started, deadlines })))
     }
 }
 
@@ -91,7 +96,7 @@ impl Session {
         &self.headers
     }
 
-    /// The first event.
+    /// The first event, or in its place the goodbye of a provider that says why it leaves.
     ///
     /// # Errors
     /// `Closed` when the provider ended the session instead, `Timeout` when it says nothing in time.
@@ -100,7 +105,8 @@ impl Session {
             due(self.started, self.deadlines.first_token, Phase::FirstToken),
             due(self.started, self.deadlines.total, Phase::Total),
         ]);
-        let spoken = first_event(&mut self.socket);
+        let hello = std::mem::replace(&mut self.hello, Payload::empty());
+        let spoken = first_event(&mut self.socket, hello);
         match deadline {
             None => spoken.await,
             Some((at, phase)) => {
@@ -128,17 +134,25 @@ impl Session {
 
 /// A goodbye without a complaint.
 fn normal() -> CloseFrame {
-    CloseFrame {
-        code: tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode::Normal,
-        reason: tokio_tungstenite::tungstenite::Utf8Bytes::default(),
-    }
+    CloseFrame { code: CloseCode::Normal, reason: Utf8Bytes::default() }
 }
 
-async fn first_event(socket: &mut Socket) -> Result<Message, Fault> {
+async fn first_event(socket: &mut Socket, hello: Payload) -> Result<Message, Fault> {
+    let broke = |error| Fault::new(FaultKind::Cut, true, format!("the session broke: {error}"));
+    if !hello.is_empty() {
+        let text = Utf8Bytes::try_from(hello.to_bytes())
+            .map_err(|_| Fault::new(FaultKind::Local, false, "the first message is no text"))?;
+        socket.send(Message::Text(text)).await.map_err(broke)?;
+    }
     loop {
         match socket.next().await {
             Some(Ok(event @ (Message::Text(_) | Message::Binary(_)))) => return Ok(event),
             Some(Ok(Message::Ping(_) | Message::Pong(_) | Message::Frame(_))) => {}
+            Some(Ok(Message::Close(Some(frame))))
+                if !frame.reason.is_empty() && !matches!(frame.code, CloseCode::Normal | CloseCode::Away) =>
+            {
+                return Ok(Message::Close(Some(frame)));
+            }
             Some(Ok(Message::Close(_))) | None => {
                 return Err(Fault::new(
                     FaultKind::Closed,
@@ -146,9 +160,7 @@ async fn first_event(socket: &mut Socket) -> Result<Message, Fault> {
                     "the session was closed before its first event",
                 ));
             }
-            Some(Err(error)) => {
-                return Err(Fault::new(FaultKind::Cut, true, format!("the session broke: {error}")));
-            }
+            Some(Err(error)) => return Err(broke(error)),
         }
     }
 }

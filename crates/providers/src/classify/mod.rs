@@ -13,6 +13,7 @@ use serde_json::Value;
 
 use crate::Mode;
 
+mod closing;
 mod consequence;
 mod extract;
 mod parsed;
@@ -24,6 +25,7 @@ mod transport;
 #[cfg(test)]
 mod tests;
 
+pub use closing::closing;
 pub use consequence::{Consequence, RetryOther, RetrySame, consequence};
 pub use redact::redact;
 pub(crate) use redact::without;

@@ -6,8 +6,9 @@ use http::HeaderMap;
 
 use super::verdict::{self, Verdict};
 use super::{Expectation, Finding, Judgement, ProbeMemory, fault, free, repair, transcription};
+use crate::registry::Wire;
 use crate::target::Target;
-use crate::{Mode, Reply, wires};
+use crate::{Mode, Operation, Reply, wires};
 
 /// How far the escalated output cap goes, in tokens.
 const CAP_MAX: u64 = 1024;
@@ -61,7 +62,10 @@ pub fn judge(
         Mode::AudioTranscription => {
             transcription::judge(reply(target, expect.mode), answer.headers, answer.body)
         }
-        Mode::Realtime => super::realtime::judge(answer.body),
+        Mode::Realtime => {
+            let live = target.wire(Operation::Realtime) == Some(Wire::GeminiLive);
+            super::realtime::judge(answer.body, live)
+        }
         Mode::AudioSpeech
         | Mode::Chat
         | Mode::Completion

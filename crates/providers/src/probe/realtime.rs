@@ -7,7 +7,7 @@ use super::verdict::Verdict;
 use super::{CannotProbe, Expectation, Probe, ProbeSettings};
 use crate::resolve::model::id_for;
 use crate::target::Target;
-use crate::{Call, Mode};
+use crate::{Call, Mode, wires};
 
 /// First events of a session that is ready.
 const READY: [&str; 3] = ["session.created", "transcription_session.created", "conversation.created"];
@@ -47,11 +47,21 @@ fn call(target: &Target, settings: &ProbeSettings) -> Result<Call, CannotProbe> 
     })
 }
 
-/// The first event of a session.
-pub(super) fn judge(event: &[u8]) -> Verdict {
+/// The first event of a session, or the words with which it was closed. `live`: on Gemini's wire.
+pub(super) fn judge(event: &[u8], live: bool) -> Verdict {
     let Ok(value) = serde_json::from_slice::<Value>(event) else {
         return Verdict::Malformed("the first event is no JSON".to_owned());
     };
+    if value.get("error").is_some_and(Value::is_object) {
+        return Verdict::Error;
+    }
+    if live {
+        return if wires::gemini::live::is_ready(&value) {
+            Verdict::Usable
+        } else {
+            Verdict::Malformed("the first message is no setupComplete".to_owned())
+        };
+    }
     match value.get("type").and_then(Value::as_str) {
         Some(kind) if READY.contains(&kind) => Verdict::Usable,
         Some("error") => Verdict::Error,

@@ -148,7 +148,7 @@ pub(super) const VERTEX_AI: Provider = Provider {
             Mode::Realtime,
             Method::WebSocket,
             "wss:/ws/google.cloud.aiplatform.v1.LlmBidiService/BidiGenerateContent",
-            Wire::Google,
+            Wire::GeminiLive,
         ),
         at(
             Mode::Batch,
@@ -194,8 +194,8 @@ pub(super) const GEMINI: Provider = Provider {
         at(
             Mode::Realtime,
             Method::WebSocket,
-            "wss://generativelanguage.googleapis.com/ws/google.ai.generativelanguage.v1beta.GenerativeService.BidiGenerateContent",
-            Wire::Google,
+            "wss:/ws/google.ai.generativelanguage.v1beta.GenerativeService.BidiGenerateContent",
+            Wire::GeminiLive,
         ),
         at(Mode::Batch, Method::Get, "/batches", Wire::Google),
         at(Mode::Responses, Method::Post, "/models/{model}:generateContent", Wire::Google),

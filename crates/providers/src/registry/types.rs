@@ -77,6 +77,8 @@ pub enum Wire {
     MistralOcr,
     /// OpenAI Realtime events over a WebSocket.
     Realtime,
+    /// Gemini's live sessions over a WebSocket.
+    GeminiLive,
     /// Anthropic Messages behind Vertex AI's `rawPredict`.
     VertexAnthropic,
     /// Embeddings by Vertex AI's `predict`.
@@ -87,7 +89,7 @@ pub enum Wire {
     Imagen,
     /// Google's ranking service.
     GoogleRank,
-    /// Google's speech, video and live services.
+    /// Google's video service, and its jobs.
     Google,
     /// A job list of the provider's own shape.
     Jobs,
@@ -115,6 +117,7 @@ impl Wire {
             Self::DashScope => "dashscope",
             Self::MistralOcr => "mistral_ocr",
             Self::Realtime => "realtime",
+            Self::GeminiLive => "gemini_live",
             Self::VertexAnthropic => "vertex_anthropic",
             Self::VertexEmbed => "vertex_embed",
             Self::VertexEmbedContent => "vertex_embed_content",

@@ -101,6 +101,7 @@ pub fn resolve(source: &DeploymentSource<'_>) -> Result<Target, ResolveError> {
         headers,
         signer: signer.map(Arc::new),
         list_batches,
+        live_model: face.live_model(),
         free,
         defaults: params::defaults(source, &name, habits)?,
         prices,
@@ -157,6 +158,16 @@ impl Face {
         match self {
             Self::Azure(face) => Some(face),
             Self::Row | Self::Vertex(_) | Self::Watsonx(_) => None,
+        }
+    }
+}
+
+impl Face {
+    /// How Gemini's live sessions name the model.
+    fn live_model(&self) -> Option<String> {
+        match self {
+            Self::Vertex(face) => face.live_model().map(str::to_owned),
+            Self::Row | Self::Azure(_) | Self::Watsonx(_) => Some("models/{model}".to_owned()),
         }
     }
 }
@@ -273,9 +284,13 @@ impl Plan<'_> {
 
     /// Where sessions begin. The scheme stays HTTP's: a WebSocket begins as a request.
     fn session(&self) -> Option<(Wire, String)> {
+        let spoken = |wire| matches!(wire, Wire::Realtime | Wire::GeminiLive);
         let endpoint =
-            self.name.provider.endpoint(Mode::Realtime).filter(|endpoint| endpoint.wire == Wire::Realtime)?;
+            self.name.provider.endpoint(Mode::Realtime).filter(|endpoint| spoken(endpoint.wire))?;
         let path = endpoint.path.strip_prefix("wss:")?;
+        if endpoint.wire == Wire::GeminiLive {
+            return Some((endpoint.wire, self.live(path)));
+        }
         let base = match self.name.provider.id {
             // Whatever the path of a server that speaks OpenAI's API, its sessions begin below `/v1`.
             "openai" | "openai_compatible" => format!("{}/v1", self.base.root),
@@ -283,6 +298,17 @@ impl Plan<'_> {
         };
         let query = self.base.query.as_ref().map(|query| format!("&{query}")).unwrap_or_default();
         Some((endpoint.wire, format!("{base}{path}{query}")))
+    }
+
+    /// Gemini's live sessions stand beside the versions of the API; the path names the version again.
+    fn live(&self, path: &str) -> String {
+        let base = &self.base.text;
+        let found = ["v1beta", "v1alpha", "v1"]
+            .into_iter()
+            .find_map(|version| Some((base.strip_suffix(version)?.strip_suffix('/')?, version)));
+        let (host, version) = found.unwrap_or((base, "v1beta"));
+        let query = self.base.query.as_ref().map(|query| format!("?{query}")).unwrap_or_default();
+        format!("{host}{}{query}", path.replace("v1beta", version))
     }
 
     /// The list of batches, one entry long where the provider can be asked so.
@@ -389,7 +415,10 @@ fn unspoken(provider: &Provider, mode: Mode) -> Option<&'static str> {
     let called =
         Operation::ALL.iter().any(|operation| operation.mode() == mode && !operation.keeps_objects());
     let wire = provider.endpoint(mode).map(|endpoint| endpoint.wire)?;
-    (called && !wires::spoken(wire)).then(|| wire.as_str())
+    // These two are served over chat completions where there is no road of their own.
+    let bridged = matches!(mode, Mode::Responses | Mode::AnthropicMessages)
+        && provider.endpoint(Mode::Chat).is_some_and(|chat| wires::spoken(chat.wire));
+    (called && !bridged && !wires::spoken(wire)).then(|| wire.as_str())
 }
 
 /// What the catalogue lists as a maker of images may be called as chat all the same. What the operator says counts.

@@ -75,7 +75,8 @@ pub(crate) const fn spoken(wire: Wire) -> bool {
         | Wire::Watsonx
         | Wire::Deepgram
         | Wire::ElevenLabs
-        | Wire::Realtime => true,
+        | Wire::Realtime
+        | Wire::GeminiLive => true,
         Wire::Google => false,
     }
 }
@@ -107,7 +108,7 @@ pub(crate) fn encode(wire: Wire, encode: &Encode<'_>) -> Result<Outgoing, Refusa
         Wire::Watsonx => watsonx::encode(encode),
         Wire::Replicate => replicate::encode(encode),
         Wire::DashScope => dashscope::encode(encode),
-        Wire::Realtime | Wire::Google | Wire::Jobs => {
+        Wire::Realtime | Wire::GeminiLive | Wire::Google | Wire::Jobs => {
             Err(Refusal::unsupported(encode.target.provider.id, encode.operation))
         }
     };

@@ -168,15 +168,6 @@ fn a_probe_asks_for_no_thoughts_where_the_model_takes_that() {
 }
 
 #[test]
-fn what_needs_another_service_is_refused_by_name() {
-    for model in ["gemini/gemini-2.5-flash-live-preview", "vertex_ai/gemini-live-2.5-flash"] {
-        let error = deployment(json!({"model": model, "api_key": "k"}), Some("realtime"), &[]).unwrap_err();
-        assert_eq!(error.code(), "wire_not_supported", "{model}");
-        assert!(error.to_string().contains(model.split('/').next().unwrap()), "{error}");
-    }
-}
-
-#[test]
 fn an_answer_that_is_not_geminis_is_named_so() {
     for body in [
         &b"<html>"[..],

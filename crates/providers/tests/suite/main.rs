@@ -25,6 +25,8 @@ mod golden;
 #[cfg(test)]
 mod jobs;
 #[cfg(test)]
+mod live;
+#[cfg(test)]
 mod media;
 #[cfg(test)]
 mod ollama;

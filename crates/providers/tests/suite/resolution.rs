@@ -1,7 +1,7 @@
 //! Where a model string leads: to its provider, to its provider's host, or to a refusal that says what to do.
 
 use haleway_providers::registry::PROVIDERS;
-use haleway_providers::{Mode, ModeOrigin, Operation, ResolveError};
+use haleway_providers::{Mode, ModeOrigin, Operation, ProbeMemory, ProbeSettings, ResolveError};
 use serde_json::{Value, json};
 
 use crate::common::{any, call, deployment, url};
@@ -442,10 +442,11 @@ fn a_header_that_cannot_be_sent_is_named_without_its_value() {
 }
 
 #[test]
-fn a_wire_that_is_not_spoken_is_refused_by_name() {
-    let error = any("gemini/gemini-2.5-flash-live-preview", Some("realtime")).unwrap_err();
-    assert_eq!(error.code(), "wire_not_supported", "{error}");
-    assert!(error.to_string().contains("gemini"), "{error}");
+fn a_mode_that_is_served_over_another_api_is_not_refused() {
+    let target = any("gemini/gemini-2.5-flash", Some("responses")).unwrap();
+    assert!(!target.serves(Operation::Responses) && target.serves(Operation::Chat));
+    let probe = target.probe(Mode::Responses, &ProbeSettings::default(), &ProbeMemory::default(), 1).unwrap();
+    assert!(probe.call.uri.path().ends_with(":generateContent"), "{}", probe.call.uri);
 }
 
 #[test]

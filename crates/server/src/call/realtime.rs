@@ -6,12 +6,14 @@
 //! counts once. Who leaves is nobody's fault.
 
 mod door;
+mod live;
 mod talk;
 
 use std::sync::Arc;
 
 use bytes::Bytes;
 use haleway_health::Class;
+use haleway_providers::classify::closing;
 use haleway_providers::{ClientBody, Operation, UnsignedCall};
 use haleway_upstream::{Lease, Opened, Session as Accepted};
 use haleway_wire::Envelope;
@@ -19,6 +21,7 @@ use http::{HeaderMap, HeaderName, HeaderValue, Request, Response};
 use tokio_tungstenite::tungstenite::Message;
 
 pub(crate) use door::Door;
+pub(crate) use live::Live;
 pub(crate) use talk::{Talk, converse};
 
 use crate::body::Body;
@@ -41,6 +44,8 @@ const BETA: HeaderName = HeaderName::from_static("openai-beta");
 pub(crate) struct Wish<'a> {
     /// `?intent=transcription`.
     intent: Option<&'a str>,
+    /// What tells the session from others.
+    id: &'a str,
     beta: Option<&'a HeaderValue>,
 }
 
@@ -50,6 +55,8 @@ pub(crate) struct Begun {
     pub(crate) accepted: Box<Accepted>,
     pub(crate) first: Message,
     pub(crate) talk: Talk,
+    /// Set when the provider speaks another wire than the caller.
+    pub(crate) live: Option<Box<Live>>,
 }
 
 /// Whether `path` is where sessions begin.
@@ -108,7 +115,11 @@ async fn serve<B>(
         limits: call_limits(&live, &wishes, true),
         call_id,
         bytes: bytes.as_bytes(),
-        wish: Wish { intent: intent.as_deref(), beta: request.headers().get(BETA) },
+        wish: Wish {
+            intent: intent.as_deref(),
+            id: call_id.to_str().unwrap_or_default(),
+            beta: request.headers().get(BETA),
+        },
         headers: None,
     };
     session.counted(&wishes, &resolution, place, Some(door)).await
@@ -130,6 +141,8 @@ pub(crate) async fn begin(mut attempt: Attempt, ask: &Ask<'_>, judge: Judge) -> 
         Err(refused) => return attempt::refused(attempt, refused),
     };
     let (call, _, _) = call.into_parts();
+    let (drops, id) = (deployment.model.params.drop_params, ask.wish.id);
+    let dialogue = deployment.target.dialogue(ask.captured, id, ask.wish.beta.is_some(), drops);
     let mut accepted = match open(&deployment, &call, ask, judge.now_millis).await {
         Ok(Opened::Session(accepted)) => accepted,
         Ok(Opened::Refused(answer)) => {
@@ -143,13 +156,17 @@ pub(crate) async fn begin(mut attempt: Attempt, ask: &Ask<'_>, judge: Judge) -> 
         Ok(first) => first,
         Err(fault) => return attempt::failed(attempt, attempt::transport(&fault, ask.limits)),
     };
-    if let Message::Text(event) = &first
-        && is_error(event.as_bytes())
-    {
-        return attempt::judged(attempt, judge.error_event(event.as_bytes()), ask);
+    let said = said(first.clone());
+    if is_error(&said) {
+        return attempt::judged(attempt, judge.error_event(&said), ask);
+    }
+    if dialogue.as_ref().is_some_and(|dialogue| !dialogue.is_ready(&said)) {
+        let message = "the first message of the session is not what the provider promises";
+        return attempt::failed(attempt, Failed::own(Class::MalformedResponse, "bad_answer", message));
     }
     attempt.output();
-    Ended::Session(Box::new(Begun { accepted, first, talk: attempt.open() }))
+    let live = dialogue.map(|dialogue| Box::new(Live::new(dialogue, call, ask.limits)));
+    Ended::Session(Box::new(Begun { accepted, first, talk: attempt.open(), live }))
 }
 
 /// Knocks with the present credential, and once more with a fresh one when the provider no longer takes it.
@@ -192,8 +209,19 @@ async fn turned_away(
     attempt::judged(attempt, judge.answer(status, headers, &body), ask)
 }
 
+/// The first event of a session, or the words of the goodbye in its place as the body of an error.
+pub(crate) fn said(first: Message) -> Bytes {
+    if let Message::Close(Some(goodbye)) = &first {
+        return closing(goodbye.code.into(), &goodbye.reason);
+    }
+    first.into_data()
+}
+
 fn is_error(event: &[u8]) -> bool {
-    Envelope::parse(event).is_ok_and(|event| event.str("type").as_deref() == Some("error"))
+    Envelope::parse(event).is_ok_and(|event| {
+        let kind = event.str("type");
+        kind.as_deref() == Some("error") || (kind.is_none() && event.get("error").is_some())
+    })
 }
 
 #[cfg(test)]

@@ -22,6 +22,7 @@ use tokio::time::Instant;
 
 use super::ledger::{Caps, Charge, Reservation, Stop};
 use crate::call::failure::Failed;
+use crate::call::realtime::said;
 use crate::deployment::{Deployment, nanodollars};
 use crate::gateway::Gateway;
 
@@ -347,7 +348,7 @@ async fn first_event(
             return Ok((status, headers, answer.read_all(ANSWER_LIMIT).await?));
         }
     };
-    let first = session.first().await?.into_data();
+    let first = said(session.first().await?);
     let headers = session.headers().clone();
     session.close().await;
     Ok((101, headers, first))

@@ -105,6 +105,9 @@ const PAGE: &str = "<!DOCTYPE html><html><head><title>Sign in</title></head><bod
 const GZIP: &[u8] =
     &[0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 2, 3, 0xed, 0xc1, 1, 1, 0, 0, 0, 0x80, 0x90, 0xfe, 0xaf, 0xee, 8, 0x0a];
 
+/// Four gigabytes of zeros, folded twice into seven kilobytes.
+const BOMB: &[u8] = include_bytes!("../fixtures/bomb.json.gz.gz");
+
 /// What a failure must be called: one of these words, as the header of the attempts shows it.
 type Words = &'static [&'static str];
 
@@ -170,6 +173,21 @@ fn came() -> Vec<Came> {
             "a gzip nobody asked for",
             Sends::whole(&format!("{JSON}\r\ncontent-encoding: gzip"), GZIP),
             UNUSABLE,
+        ),
+        case("a bomb", Sends::whole(&format!("{JSON}\r\ncontent-encoding: gzip, gzip"), BOMB), UNUSABLE),
+        case(
+            "a bomb of events",
+            Sends::whole(&format!("{EVENTS}\r\ncontent-encoding: gzip, gzip"), BOMB),
+            UNUSABLE,
+        ),
+        case("an unnamed bomb", Sends::whole(JSON, BOMB), UNUSABLE),
+        case(
+            "a bomb as an error",
+            Sends::whole(
+                "502 Bad Gateway\r\ncontent-type: application/json\r\ncontent-encoding: gzip, gzip",
+                BOMB,
+            ),
+            &["http_502"],
         ),
         case("JSON of another shape", Sends::whole(JSON, "{\"weather\":\"fine\"}"), UNUSABLE),
         case("a list", Sends::whole(JSON, "[1,2,3]"), UNUSABLE),

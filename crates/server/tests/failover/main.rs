@@ -11,6 +11,8 @@ mod bytes;
 #[cfg(test)]
 mod cases;
 #[cfg(test)]
+mod live;
+#[cfg(test)]
 mod realtime;
 #[cfg(test)]
 mod recorded;

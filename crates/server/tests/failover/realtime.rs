@@ -18,14 +18,17 @@ use tokio_tungstenite::tungstenite::{Error, Message};
 use crate::bed::{Bed, PATIENCE, Topology, yaml};
 use crate::cases::Provider;
 
-type Caller = WebSocketStream<TcpStream>;
+pub(crate) type Caller = WebSocketStream<TcpStream>;
 
-async fn bed(first: Behaviour, change: impl FnOnce(Yaml) -> Yaml) -> Bed {
+pub(crate) async fn bed(first: Behaviour, change: impl FnOnce(Yaml) -> Yaml) -> Bed {
     let provider = Provider::Does(Box::new(Script::from(first)));
     Bed::with(provider, change(yaml(Topology::Sibling)), Topology::Sibling).await
 }
 
-async fn knock(bed: &Bed, change: impl FnOnce(&mut Request<()>)) -> Result<(Caller, Response), Error> {
+pub(crate) async fn knock(
+    bed: &Bed,
+    change: impl FnOnce(&mut Request<()>),
+) -> Result<(Caller, Response), Error> {
     let address = bed.address;
     let mut request = format!("ws://{address}/v1/realtime?model=g").into_client_request().unwrap();
     change(&mut request);
@@ -34,12 +37,12 @@ async fn knock(bed: &Bed, change: impl FnOnce(&mut Request<()>)) -> Result<(Call
     tokio::time::timeout(PATIENCE, knocking).await.unwrap()
 }
 
-async fn enter(bed: &Bed) -> (Caller, HeaderMap) {
+pub(crate) async fn enter(bed: &Bed) -> (Caller, HeaderMap) {
     let (caller, response) = knock(bed, |_| {}).await.unwrap();
     (caller, response.headers().clone())
 }
 
-async fn hear(caller: &mut Caller) -> Message {
+pub(crate) async fn hear(caller: &mut Caller) -> Message {
     loop {
         let heard = tokio::time::timeout(PATIENCE, caller.next()).await.unwrap().unwrap().unwrap();
         if !heard.is_ping() {
@@ -48,15 +51,15 @@ async fn hear(caller: &mut Caller) -> Message {
     }
 }
 
-async fn event(caller: &mut Caller) -> Value {
+pub(crate) async fn event(caller: &mut Caller) -> Value {
     serde_json::from_str(hear(caller).await.to_text().unwrap()).unwrap()
 }
 
-async fn say(caller: &mut Caller, event: Value) {
+pub(crate) async fn say(caller: &mut Caller, event: Value) {
     caller.send(Message::text(event.to_string())).await.unwrap();
 }
 
-async fn until(what: &str, holds: impl Fn() -> bool) {
+pub(crate) async fn until(what: &str, holds: impl Fn() -> bool) {
     let until = Instant::now() + PATIENCE;
     while !holds() {
         assert!(Instant::now() < until, "{what}");
@@ -64,7 +67,7 @@ async fn until(what: &str, holds: impl Fn() -> bool) {
     }
 }
 
-fn header(headers: &HeaderMap, name: &str) -> String {
+pub(crate) fn header(headers: &HeaderMap, name: &str) -> String {
     headers.get(name).map(|value| value.to_str().unwrap().to_owned()).unwrap_or_default()
 }
 

@@ -4,6 +4,7 @@
 mod answer;
 mod contents;
 mod family;
+pub(crate) mod live;
 mod pictures;
 mod request;
 pub(crate) mod speech;

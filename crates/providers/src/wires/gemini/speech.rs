@@ -17,7 +17,7 @@ use crate::{Refusal, Reply, Step, Translator, Untranslatable};
 /// OpenAI's parameters.
 const OPENAI: [&str; 6] = ["input", "voice", "instructions", "response_format", "speed", "stream_format"];
 /// Spoken when the caller names no voice.
-const VOICE: &str = "Kore";
+pub(super) const VOICE: &str = "Kore";
 /// OpenAI's voices, and the one of Google's that stands for each.
 const VOICES: [(&str, &str); 6] = [
     ("alloy", "Kore"),
@@ -29,6 +29,11 @@ const VOICES: [(&str, &str); 6] = [
 ];
 /// Samples per second when the answer does not say.
 const RATE: u32 = 24_000;
+
+/// Google's name of a voice.
+pub(super) fn voice(voice: &str) -> &str {
+    VOICES.iter().find(|(openai, _)| *openai == voice).map_or(voice, |(_, own)| own)
+}
 
 /// The body.
 pub(super) fn encode(encode: &Encode<'_>) -> Result<Encoded, Refusal> {
@@ -54,7 +59,7 @@ pub(super) fn encode(encode: &Encode<'_>) -> Result<Encoded, Refusal> {
         None => input.into_owned(),
     };
     let voice = members.text("voice")?.unwrap_or(VOICE.into());
-    let voice = VOICES.iter().find(|(openai, _)| *openai == voice).map_or(&*voice, |(_, own)| own);
+    let voice = self::voice(&voice);
     let mut config = Map::new();
     config.insert("responseModalities".to_owned(), json!(["AUDIO"]));
     config.insert(

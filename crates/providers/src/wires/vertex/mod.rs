@@ -20,6 +20,9 @@ use crate::{Operation, Translator};
 /// The host of rankings, which belong to another product.
 const RANKING: &str = "https://discoveryengine.googleapis.com/v1";
 
+/// The path of live sessions, which stands beside the versions.
+const LIVE: &str = "/ws/google.cloud.aiplatform.v1.LlmBidiService/BidiGenerateContent";
+
 /// Where a deployment is called, and on which wire.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Face {
@@ -34,6 +37,15 @@ pub(crate) struct Face {
     family: Family,
     /// Rankings are asked of another host, which the operator's base does not stand for.
     ranking: Option<String>,
+    /// Where live sessions begin, and the model as they name it.
+    live: Option<Live>,
+}
+
+/// A model's live sessions.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Live {
+    url: String,
+    resource: String,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -84,7 +96,22 @@ impl Face {
             let host = if plan.is_default { RANKING.to_owned() } else { format!("{base}{version}") };
             format!("{host}/projects/{project}/locations/global/rankingConfigs/default_ranking_config:rank")
         });
-        Self { root, whole, id: plan.name.id.clone(), family: Family::of(&plan.name.id), ranking }
+        let live = project.filter(|_| !whole).map(|project| {
+            let host = base.strip_suffix("/v1").or_else(|| base.strip_suffix("/v1beta1")).unwrap_or(base);
+            Live {
+                url: format!("{host}{LIVE}"),
+                resource: format!(
+                    "projects/{project}/locations/{location}/publishers/google/models/{{model}}"
+                ),
+            }
+        });
+        let (id, family) = (plan.name.id.clone(), Family::of(&plan.name.id));
+        Self { root, whole, id, family, ranking, live }
+    }
+
+    /// The model as live sessions name it.
+    pub(crate) fn live_model(&self) -> Option<&str> {
+        self.live.as_ref().map(|live| live.resource.as_str())
     }
 
     /// The list of batches.
@@ -139,6 +166,12 @@ impl Face {
                 | Family::Partner
                 | Family::Garden(_) => None,
             },
+            Operation::Realtime => match &self.family {
+                Family::Gemini => Some((Wire::GeminiLive, self.live.as_ref()?.url.clone())),
+                Family::Tuned(_) | Family::Claude | Family::Raw(_) | Family::Partner | Family::Garden(_) => {
+                    None
+                }
+            },
             Operation::Completions
             | Operation::Responses
             | Operation::CountTokens
@@ -146,7 +179,6 @@ impl Face {
             | Operation::Translations
             | Operation::ImageEdits
             | Operation::ImageVariations
-            | Operation::Realtime
             | Operation::Files
             | Operation::Batches
             | Operation::Videos => None,

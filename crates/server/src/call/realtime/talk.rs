@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::stream::{SplitSink, SplitStream};
-use futures_util::{SinkExt, StreamExt};
+use futures_util::{Sink, SinkExt, StreamExt};
 use haleway_health::{Class, Generation, Outcome, Source, Timestamp};
 use haleway_routing::{Running, Sample};
 use haleway_upstream::{Socket, socket};
@@ -19,11 +19,11 @@ use crate::deployment::Deployment;
 use crate::gateway::Gateway;
 
 /// How often a caller is asked whether it is still there.
-const PING_EVERY: Duration = Duration::from_secs(30);
+pub(super) const PING_EVERY: Duration = Duration::from_secs(30);
 /// A caller that says nothing for this long, not even to a ping, is gone.
-const CALLER_SILENT: Duration = Duration::from_secs(90);
+pub(super) const CALLER_SILENT: Duration = Duration::from_secs(90);
 /// How long a goodbye may take.
-const FAREWELL: Duration = Duration::from_secs(1);
+pub(super) const FAREWELL: Duration = Duration::from_secs(1);
 /// How long a caller may take to go on after its handshake was answered.
 const ENTER: Duration = Duration::from_secs(10);
 
@@ -41,12 +41,12 @@ pub(crate) struct Talk {
 }
 
 impl Talk {
-    fn heard(&mut self) {
+    pub(super) fn heard(&mut self) {
         self.heard_at = self.gateway.clock.now();
     }
 
     /// The session ended as sessions end. What it lasted is no measure of speed: the wait for its first event is.
-    fn ended(&mut self) {
+    pub(super) fn ended(&mut self) {
         if let Some(running) = self.running.take() {
             let sample = Sample {
                 total: self.latency,
@@ -75,25 +75,32 @@ impl Talk {
 
 /// How a session ended.
 #[derive(Debug)]
-enum End {
+pub(super) enum End {
     /// The caller said goodbye, or is gone.
     Caller(Option<CloseFrame>),
     /// The provider said goodbye.
     Provider(Option<CloseFrame>),
     /// The provider's connection broke.
     Cut,
+    /// The provider does not take what the caller wants its session to be; the last event.
+    Refused(String),
     /// The gateway goes down.
     Shutdown,
 }
 
 /// Carries a session from its first event to its end.
 pub(crate) async fn converse(begun: Begun, door: Door, place: Place) {
-    let Begun { accepted, first, mut talk } = begun;
+    let Begun { accepted, first, mut talk, live } = begun;
     let Ok(Ok(upgraded)) = timeout(ENTER, door.upgrade).await else {
         // The caller left between its handshake and our answer.
         talk.ended();
         return accepted.close().await;
     };
+    if let Some(live) = live {
+        let caller = socket(upgraded, Role::Server).await;
+        live.interpret(caller, accepted.into_socket(), talk).await;
+        return drop(place);
+    }
     let (mut to_caller, mut from_caller) = socket(upgraded, Role::Server).await.split();
     let (mut to_provider, mut from_provider) = accepted.into_socket().split();
     let gateway = Arc::clone(&talk.gateway);
@@ -102,12 +109,23 @@ pub(crate) async fn converse(begun: Begun, door: Door, place: Place) {
         end = up(&mut from_caller, &mut to_provider) => end,
         () = gateway.end_sessions.cancelled() => End::Shutdown,
     };
+    part(end, &mut talk, &mut to_caller, &mut to_provider).await;
+    drop(place);
+}
+
+/// Tells both sides how their session ended, and what it says of the provider.
+pub(super) async fn part(
+    end: End,
+    talk: &mut Talk,
+    to_caller: &mut (impl Sink<Message> + Unpin),
+    to_provider: &mut (impl Sink<Message> + Unpin),
+) {
     let farewell = async {
         match end {
             End::Caller(frame) => {
                 talk.ended();
-                say_goodbye(&mut to_provider, frame.filter(may_be_sent).or_else(|| Some(normal()))).await;
-                flush(&mut to_caller).await;
+                say_goodbye(to_provider, frame.filter(may_be_sent).or_else(|| Some(normal()))).await;
+                flush(to_caller).await;
             }
             End::Provider(frame) => {
                 if frame.as_ref().is_some_and(|frame| is_complaint(frame.code)) {
@@ -115,39 +133,41 @@ pub(crate) async fn converse(begun: Begun, door: Door, place: Place) {
                 } else {
                     talk.ended();
                 }
-                say_goodbye(&mut to_caller, frame.filter(may_be_sent)).await;
-                flush(&mut to_provider).await;
+                say_goodbye(to_caller, frame.filter(may_be_sent)).await;
+                flush(to_provider).await;
             }
             End::Cut => {
                 talk.broken("session_cut");
                 drop(to_caller.send(Message::text(CUT)).await);
-                say_goodbye(
-                    &mut to_caller,
-                    Some(frame(CloseCode::Error, "the provider broke off the session")),
-                )
-                .await;
+                say_goodbye(to_caller, Some(frame(CloseCode::Error, "the provider broke off the session")))
+                    .await;
+            }
+            End::Refused(event) => {
+                talk.ended();
+                drop(to_caller.send(Message::text(event)).await);
+                let refused = "the provider refuses what the session should be";
+                say_goodbye(to_caller, Some(frame(CloseCode::Policy, refused))).await;
             }
             End::Shutdown => {
                 talk.ended();
                 let away = || Some(frame(CloseCode::Away, "the gateway is shutting down"));
-                say_goodbye(&mut to_caller, away()).await;
-                say_goodbye(&mut to_provider, away()).await;
+                say_goodbye(to_caller, away()).await;
+                say_goodbye(to_provider, away()).await;
             }
         }
     };
     if timeout(FAREWELL, farewell).await.is_err() {
         tracing::debug!("a session's goodbye was not taken");
     }
-    drop(place);
 }
 
 /// The last event of a session that its provider broke off.
 const CUT: &str = r#"{"type":"error","error":{"type":"server_error","code":"session_cut","message":"The provider broke off the session.","param":null}}"#;
 
-type Sink = SplitSink<Socket, Message>;
+type Writer = SplitSink<Socket, Message>;
 
 /// From the provider to the caller. Waits for the caller before it reads on, so nothing piles up.
-async fn down(from: &mut SplitStream<Socket>, to: &mut Sink, first: Message, talk: &mut Talk) -> End {
+async fn down(from: &mut SplitStream<Socket>, to: &mut Writer, first: Message, talk: &mut Talk) -> End {
     let mut next = Some(first);
     let mut ping = interval_at(Instant::now() + PING_EVERY, PING_EVERY);
     ping.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -177,7 +197,7 @@ async fn down(from: &mut SplitStream<Socket>, to: &mut Sink, first: Message, tal
 }
 
 /// From the caller to the provider.
-async fn up(from: &mut SplitStream<Socket>, to: &mut Sink) -> End {
+async fn up(from: &mut SplitStream<Socket>, to: &mut Writer) -> End {
     loop {
         match timeout(CALLER_SILENT, from.next()).await {
             Ok(Some(Ok(Message::Close(frame)))) => return End::Caller(frame),
@@ -192,13 +212,13 @@ async fn up(from: &mut SplitStream<Socket>, to: &mut Sink) -> End {
     }
 }
 
-async fn say_goodbye(to: &mut Sink, frame: Option<CloseFrame>) {
+async fn say_goodbye(to: &mut (impl Sink<Message> + Unpin), frame: Option<CloseFrame>) {
     // Who is gone need not be told.
     drop(to.send(Message::Close(frame)).await);
 }
 
 /// Sends the answer to a goodbye, which the other side waits for.
-async fn flush(to: &mut Sink) {
+async fn flush(to: &mut (impl Sink<Message> + Unpin)) {
     drop(to.close().await);
 }
 
@@ -206,7 +226,7 @@ fn frame(code: CloseCode, reason: &'static str) -> CloseFrame {
     CloseFrame { code, reason: Utf8Bytes::from_static(reason) }
 }
 
-fn normal() -> CloseFrame {
+pub(super) fn normal() -> CloseFrame {
     frame(CloseCode::Normal, "")
 }
 
