@@ -40,6 +40,8 @@ use known::Known;
 pub const RANK_STEP: Duration = Duration::from_secs(2);
 /// Tries are spread by up to this much to either side, and never before they are due.
 const JITTER: Duration = Duration::from_millis(500);
+/// The first grant of a deployment without a record waits at most this long on a first install.
+const FIRST_MOMENT: Duration = Duration::from_secs(5);
 /// When a pod that may not claim now asks itself again.
 const RECONSIDER: Duration = Duration::from_secs(1);
 /// When a pod whose claim failed tries again, at the earliest.
@@ -165,14 +167,15 @@ impl Pod {
         self.known.values().any(|known| known.informed(now))
     }
 
-    /// The wait for the first grant of a deployment that the store has no record of: a phase of the interval on a
-    /// first install, else a whole interval, because the record may have been lost just after a grant.
+    /// The wait for the first grant of a deployment that the store has no record of: a moment on a first install, where
+    /// the planner's phases spread the claims already, else a whole interval, because the record may have been lost just
+    /// after a grant.
     pub fn first_touch(&self, now: Timestamp, ask: &Ask<'_>) -> Duration {
         if self.informed(now) || self.members.informed(now) {
             return ask.interval;
         }
-        let interval = u64::try_from(ask.interval.as_millis()).unwrap_or(u64::MAX).max(1);
-        Duration::from_millis(hash(ask.deployment, self.seed) % interval)
+        let moment = (ask.interval / 8).min(FIRST_MOMENT);
+        Duration::from_millis(hash(ask.deployment, self.seed) % millis(moment).max(1))
     }
 
     /// The terms on which this pod claims. In a fleet a trial or a confirmation, which a pod spaces by rules of its own,
