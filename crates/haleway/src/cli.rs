@@ -1,4 +1,4 @@
-//! What can be typed: `haleway serve|demo|config …`, and LiteLLM's own flags without a subcommand, so that a
+//! What can be typed: `haleway serve|demo|config|status …`, and LiteLLM's own flags without a subcommand, so that a
 //! container's command line needs one word changed.
 
 use std::path::PathBuf;
@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand};
 use haleway_config::FleetRole;
+
+use crate::flags::LitellmFlags;
 
 const ANYWHERE: &str = "0.0.0.0";
 const PORT: u16 = 4000;
@@ -40,8 +42,15 @@ fn role(text: &str) -> Result<FleetRole, String> {
 /// The command line.
 #[derive(Debug, Parser)]
 #[command(name = "haleway", version, about = "An LLM gateway that knows which deployments are healthy.")]
-#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
+#[command(
+    args_conflicts_with_subcommands = true,
+    subcommand_negates_reqs = true,
+    disable_version_flag = true
+)]
 pub(crate) struct Cli {
+    /// Print version.
+    #[arg(long, short = 'v', short_alias = 'V', action = clap::ArgAction::Version)]
+    version: Option<bool>,
     #[command(subcommand)]
     pub(crate) command: Option<Command>,
     #[command(flatten)]
@@ -52,7 +61,7 @@ pub(crate) struct Cli {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Serve a LiteLLM config.yaml.
-    Serve(ServeArgs),
+    Serve(Box<ServeArgs>),
     /// Show the gateway with simulated providers that fail and recover.
     Demo(DemoArgs),
     /// Probe every deployment of a configuration once, or show what would be sent. Exits 0 when all are healthy, 1 when one
@@ -60,6 +69,9 @@ pub(crate) enum Command {
     Probe(ProbeArgs),
     /// Show when deployments were out of rotation, why, and who noticed, from the store that a configuration names.
     Incidents(IncidentsArgs),
+    /// Show the deployments of a running gateway: state, since when, why, and what their probes cost today. The master key
+    /// is read from HALEWAY_ADMIN_KEY or LITELLM_MASTER_KEY.
+    Status(StatusArgs),
     /// Check or explain a configuration without serving it.
     #[command(subcommand)]
     Config(ConfigCommand),
@@ -69,7 +81,7 @@ pub(crate) enum Command {
 #[derive(Debug, Args)]
 pub(crate) struct ServeArgs {
     /// The configuration file.
-    #[arg(long, short, env = "CONFIG_FILE_PATH", required = true)]
+    #[arg(long, short, env = "CONFIG_FILE_PATH", required_unless_present_any = ["model", "health"])]
     pub(crate) config: Option<PathBuf>,
     /// Address to listen on, or a name for it such as `localhost`.
     #[arg(long, env = "HOST", default_value = ANYWHERE, value_parser = host)]
@@ -91,7 +103,7 @@ pub(crate) struct ServeArgs {
     #[arg(long, env = "HALEWAY_DRAIN", default_value = "30", value_parser = seconds)]
     pub(crate) drain: Duration,
     /// Only check the configuration: exits 0 when it can be served, else 1.
-    #[arg(long, alias = "validate_config")]
+    #[arg(long, alias = "validate_config", alias = "skip_server_startup")]
     pub(crate) validate_config: bool,
     #[command(flatten)]
     pub(crate) log: LogArgs,
@@ -112,40 +124,6 @@ pub(crate) struct LogArgs {
     /// The same as `--log-level debug`.
     #[arg(long, alias = "detailed_debug", alias = "debug", global = true)]
     pub(crate) detailed_debug: bool,
-}
-
-/// Flags of LiteLLM's command line that have nothing to do here: one process serves on all cores.
-#[derive(Debug, Args)]
-pub(crate) struct LitellmFlags {
-    #[arg(long = "num_workers", alias = "num-workers", hide = true)]
-    pub(crate) num_workers: Option<u32>,
-    #[arg(long = "run_gunicorn", hide = true)]
-    pub(crate) run_gunicorn: bool,
-    #[arg(long = "run_hypercorn", hide = true)]
-    pub(crate) run_hypercorn: bool,
-    #[arg(long = "run_granian", hide = true)]
-    pub(crate) run_granian: bool,
-    #[arg(long = "telemetry", hide = true)]
-    pub(crate) telemetry: Option<String>,
-    #[arg(long = "max_requests_before_restart", hide = true)]
-    pub(crate) max_requests_before_restart: Option<u64>,
-}
-
-impl LitellmFlags {
-    /// The flags that were given, by name.
-    pub(crate) fn given(&self) -> Vec<&'static str> {
-        [
-            ("--num_workers", self.num_workers.is_some_and(|n| n > 1)),
-            ("--run_gunicorn", self.run_gunicorn),
-            ("--run_hypercorn", self.run_hypercorn),
-            ("--run_granian", self.run_granian),
-            ("--telemetry", self.telemetry.is_some()),
-            ("--max_requests_before_restart", self.max_requests_before_restart.is_some()),
-        ]
-        .into_iter()
-        .filter_map(|(name, given)| given.then_some(name))
-        .collect()
-    }
 }
 
 /// Options of `demo`.
@@ -199,6 +177,17 @@ pub(crate) struct IncidentsArgs {
     /// At most so many, newest first.
     #[arg(long, default_value_t = 50)]
     pub(crate) limit: u32,
+    /// How the result is printed.
+    #[arg(long, value_enum, default_value_t = Format::Table)]
+    pub(crate) format: Format,
+}
+
+/// Options of `status`.
+#[derive(Debug, Args)]
+pub(crate) struct StatusArgs {
+    /// Where the gateway is.
+    #[arg(long, env = "HALEWAY_URL", default_value = "http://127.0.0.1:4000")]
+    pub(crate) url: String,
     /// How the result is printed.
     #[arg(long, value_enum, default_value_t = Format::Table)]
     pub(crate) format: Format,

@@ -4,11 +4,13 @@ mod admin;
 mod cli;
 mod config;
 mod demo;
+mod flags;
 mod incidents;
 mod output;
 mod probe;
 mod serve;
 mod source;
+mod status;
 
 use std::process::ExitCode;
 
@@ -26,6 +28,7 @@ fn main() -> ExitCode {
         Some(Command::Serve(args)) => serve::run(&args),
         Some(Command::Demo(args)) => demo::run(&args),
         Some(Command::Incidents(args)) => incidents::run(&args),
+        Some(Command::Status(args)) => status::run(&args),
         Some(Command::Probe(args)) => return probe::run(&args),
         Some(Command::Config(command)) => return config::run(&command),
         None => serve::run(&cli.serve),

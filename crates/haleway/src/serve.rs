@@ -19,19 +19,26 @@ use crate::admin::Admin;
 use crate::cli::{LogArgs, ServeArgs};
 use crate::output;
 use crate::source::System;
+use crate::status;
 
 /// Serves until a signal.
 pub(crate) fn run(args: &ServeArgs) -> anyhow::Result<()> {
-    let Some(file) = &args.config else { bail!("name a configuration with --config FILE") };
-    let mut origin = Origin::new(file.clone(), Arc::new(System), Options { strict: args.strict });
+    args.litellm.refuse()?;
+    if args.litellm.health {
+        return status::health(args);
+    }
+    let Some((file, source)) = args.litellm.configuration(args.config.clone()) else {
+        bail!("name a configuration with --config FILE")
+    };
+    let mut origin = Origin::new(file.clone(), Arc::new(source), Options { strict: args.strict });
     origin.role = args.role;
-    let config = config_or_refuse(origin.load(), file)?;
+    let config = config_or_refuse(origin.load(), &file)?;
     if args.validate_config {
         return Ok(());
     }
     init_logs(&args.log, Some(&config))?;
-    for flag in args.litellm.given() {
-        tracing::warn!(flag, "accepted for LiteLLM's sake, without effect: one process serves on every core");
+    for (flag, why) in args.litellm.without_effect() {
+        tracing::warn!(flag, "accepted for LiteLLM's sake, without effect: {why}");
     }
     install_crypto()?;
     let runtime = runtime()?;

@@ -151,6 +151,7 @@ fn pages_of(gateway: &Arc<Gateway>) -> Router {
         .route("/health", get(health::health))
         .route("/health/readiness/details", get(health::readiness_details))
         .route("/health/backlog", get(health::backlog))
+        .route("/health/license", get(pages::license))
         .route("/health/history", get(history::history))
         .route("/health/latest", get(history::latest))
         .route("/health/shared-status", get(fleet::shared_status))

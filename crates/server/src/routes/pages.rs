@@ -22,6 +22,19 @@ pub(super) async fn metrics(State(gateway): Shared, headers: HeaderMap) -> Resul
     Ok(([(header::CONTENT_TYPE, METRICS_CONTENT_TYPE)], gateway.metrics.encode()).into_response())
 }
 
+/// `GET /health/license`: there is nothing to license, in LiteLLM's words.
+pub(super) async fn license(State(gateway): Shared, headers: HeaderMap) -> Result<Response, PageError> {
+    gateway.live.load().keys.admit(&headers)?;
+    Ok(axum::Json(serde_json::json!({
+        "has_license": false,
+        "license_type": "community",
+        "expiration_date": null,
+        "allowed_features": [],
+        "limits": {"max_users": null, "max_teams": null},
+    }))
+    .into_response())
+}
+
 /// LiteLLM's 404.
 pub(super) async fn not_found() -> Response {
     (StatusCode::NOT_FOUND, axum::Json(serde_json::json!({"detail": "Not Found"}))).into_response()

@@ -261,3 +261,18 @@ async fn without_background_checks_the_page_probes_what_may_be_probed() {
     assert_eq!(world.get("/health?model_id=d3").await.status, 200);
     assert_eq!(world.requests("u3"), 1);
 }
+
+#[tokio::test(start_paused = true)]
+async fn there_is_no_license_and_the_page_says_so() {
+    let world = World::start(Yaml::b2f()).await;
+    let page = world.get("/health/license").await;
+    assert_eq!(page.status, 200);
+    let expected = json!({
+        "has_license": false,
+        "license_type": "community",
+        "expiration_date": null,
+        "allowed_features": [],
+        "limits": {"max_users": null, "max_teams": null},
+    });
+    assert_eq!(page.json(), expected);
+}
