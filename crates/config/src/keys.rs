@@ -576,6 +576,7 @@ const GENERAL: &[Group] = &[
         "master_key",
         "dangerously_permit_weak_or_unset_master_key",
         "litellm_key_header_name",
+        "forward_client_headers_to_llm_api",
         "max_parallel_requests",
         "global_max_parallel_requests",
         "max_request_size_mb",
@@ -685,8 +686,8 @@ const GENERAL: &[Group] = &[
         ],
     ),
     inert(
-        "of a caller's headers only anthropic-beta is forwarded, to providers that speak Anthropic's API",
-        &["forward_client_headers_to_llm_api", "forward_openai_org_id", "forward_llm_provider_auth_headers"],
+        "a caller's credentials and organisation are the gateway's affair and never forwarded",
+        &["forward_openai_org_id", "forward_llm_provider_auth_headers"],
     ),
     inert("a caller that leaves always ends the upstream call", &["cancel_on_disconnect"]),
     inert("stopping drains by itself: send SIGTERM", &["enable_drain_endpoint", "drain_endpoint_token"]),

@@ -10,6 +10,7 @@ pub mod catalogue;
 pub mod classify;
 pub mod credential;
 mod events;
+mod forward;
 mod mode;
 pub mod objects;
 mod operation;
@@ -28,6 +29,7 @@ pub use call::{
 };
 pub use classify::{Answer, Fault, Transport, classify, classify_transport, first_event};
 pub use events::{EventError, EventReader, Framing};
+pub use forward::Caller;
 pub use mode::{Mode, ModeOrigin, mode_of_name};
 pub use objects::{Action, Errand, Posted};
 pub use operation::Operation;

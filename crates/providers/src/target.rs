@@ -263,31 +263,6 @@ impl Target {
         live.then(|| pattern.replace("{model}", model.unwrap_or(&self.wire_model)))
     }
 
-    /// Takes over from a caller's headers what decides about the answer: the betas that a caller of Anthropic's API asks for,
-    /// where the provider speaks that API itself. Nothing else of a caller's headers reaches a provider.
-    pub fn forward(&self, operation: Operation, caller: &HeaderMap, headers: &mut HeaderMap) {
-        const BETAS: &str = "anthropic-beta";
-        let speaks = matches!(operation, Operation::Messages | Operation::CountTokens)
-            && self
-                .route(operation)
-                .is_some_and(|route| matches!(route.wire, Wire::Anthropic | Wire::VertexAnthropic));
-        if !speaks || !caller.contains_key(BETAS) {
-            return;
-        }
-        let mut betas: Vec<&str> = Vec::new();
-        for value in headers.get_all(BETAS).iter().chain(caller.get_all(BETAS)) {
-            let each = value.to_str().unwrap_or_default().split(',').map(str::trim);
-            for beta in each.filter(|beta| !beta.is_empty()) {
-                if !betas.contains(&beta) {
-                    betas.push(beta);
-                }
-            }
-        }
-        if let Ok(value) = HeaderValue::from_str(&betas.join(",")) {
-            headers.insert(BETAS, value);
-        }
-    }
-
     fn route(&self, operation: Operation) -> Option<&Route> {
         self.routes.get(operation.index()).and_then(Option::as_ref)
     }

@@ -41,6 +41,7 @@ pub(crate) fn lower(
     General {
         master_key,
         key_header: get("litellm_key_header_name").and_then(|field| field.text()),
+        forward_client_headers: get("forward_client_headers_to_llm_api").is_some_and(|field| field.truth()),
         background_health_checks: background,
         health_check_interval: global.probe.interval,
         // Only the literal false takes the details away.

@@ -11,6 +11,8 @@ pub struct General {
     pub master_key: Option<SecretString>,
     /// `litellm_key_header_name`: one more header that may carry the caller's key.
     pub key_header: Option<String>,
+    /// `forward_client_headers_to_llm_api`: a caller's own headers reach the provider.
+    pub forward_client_headers: bool,
     /// Whether deployments are probed in the background. See the book on `background_health_checks`: any
     /// true-ish value does; without the key, only `haleway.profile` or a `haleway.health` key turns it on.
     pub background_health_checks: bool,

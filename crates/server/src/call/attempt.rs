@@ -8,7 +8,9 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use haleway_health::Class;
-use haleway_providers::{Action, CallOptions, ClientBody, Errand, Operation, Refusal, Reply, UnsignedCall};
+use haleway_providers::{
+    Action, CallOptions, Caller, ClientBody, Errand, Operation, Refusal, Reply, UnsignedCall,
+};
 use haleway_upstream::{Connection, FaultKind, Lease, Phase};
 use haleway_wire::chat::Usage;
 use http::header::CONTENT_TYPE;
@@ -47,8 +49,8 @@ pub(crate) struct Ask<'a> {
     pub(crate) errand: Option<&'a Errand<'a>>,
     /// What is asked of a realtime session.
     pub(crate) wish: Wish<'a>,
-    /// The caller's own, of which a few reach the provider.
-    pub(crate) headers: Option<&'a HeaderMap>,
+    /// The caller's headers, of which a few reach the provider.
+    pub(crate) caller: Option<Caller<'a>>,
 }
 
 impl Ask<'_> {
@@ -118,7 +120,7 @@ pub(crate) async fn run(mut attempt: Attempt, ask: &Ask<'_>) -> Ended {
         Ok(call) => call,
         Err(refusal) => return refused(attempt, refusal),
     };
-    if let Some(caller) = ask.headers {
+    if let Some(caller) = &ask.caller {
         target.forward(ask.operation, caller, &mut call.headers);
     }
     let makes_events = matches!(ask.operation, Operation::Chat | Operation::Completions);

@@ -31,7 +31,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use haleway_config::TraceLevel;
 use haleway_health::{Generation, Timestamp, TrialLease};
-use haleway_providers::{ClientBody, Errand, Operation};
+use haleway_providers::{Caller, ClientBody, Errand, Operation};
 use haleway_routing::{
     self as routing, CallPlan, Facts, GiveUp, Health as _, Resolution, Step, Strategy, View,
 };
@@ -353,7 +353,11 @@ impl Session<'_> {
             wants_usage: self.stream && read::wants_usage(self.body.members),
             errand: self.errand,
             wish: self.wish,
-            headers: self.headers,
+            caller: self.headers.map(|headers| Caller {
+                headers,
+                forwards: self.live.config.general.forward_client_headers,
+                key_header: self.live.config.general.key_header.as_deref(),
+            }),
         };
         let attempt = Attempt::begin(self.gateway, self.live, deployment, generation, trial);
         attempt::run(attempt, &ask).await

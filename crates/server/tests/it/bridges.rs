@@ -362,3 +362,34 @@ async fn betas_reach_a_provider_that_speaks_anthropics_api_and_no_other() {
         assert_eq!((sent.header("anthropic-beta"), sent.header("x-private")), (betas, None), "{group}");
     }
 }
+
+/// What callers say in headers of their own reaches the provider where the operator wants that, and no credential does.
+#[tokio::test(start_paused = true)]
+async fn a_callers_own_headers_pass_where_the_operator_lets_them() {
+    let yaml = Yaml::b2()
+        .set("general_settings.forward_client_headers_to_llm_api", true)
+        .set("general_settings.litellm_key_header_name", "X-Team-Key")
+        .set("d1.litellm_params.extra_headers", json!({"x-trace": "deployment"}))
+        .set("d1.model_name", "own");
+    let world = World::start(yaml).await;
+    let body = json!({"model": "own", "messages": [{"role": "user", "content": "hi"}]});
+    let sent = [
+        ("x-request-source", "app"),
+        ("x-trace", "caller"),
+        ("anthropic-beta", "b-1"),
+        ("x-stainless-lang", "python"),
+        ("x-api-key", "canary"),
+        ("x-team-key", "canary"),
+        ("x-litellm-tags", "t"),
+        ("cookie", "canary=1"),
+        ("traceparent", "00-1"),
+    ];
+    let answer = world.call(http::Method::POST, "/v1/chat/completions", &sent, body.to_string()).await;
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    let kept = world.mock.kept("u1");
+    let came = kept.last().unwrap();
+    let passed: Vec<_> = sent.iter().map(|(name, _)| came.header(name)).collect();
+    let mut wanted = [None; 9];
+    (wanted[0], wanted[1], wanted[2]) = (Some("app"), Some("deployment"), Some("b-1"));
+    assert_eq!(passed, wanted);
+}
