@@ -3,7 +3,7 @@
 //! While a database is lost, states go on changing. The backlog then forgets intermediate states, oldest first, so that
 //! a long outage costs history but not the state in which it ended.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use crate::write::{Subject, Write};
 
@@ -12,8 +12,10 @@ use crate::write::{Subject, Write};
 pub struct Backlog {
     bound: usize,
     next: u64,
-    waiting: VecDeque<(u64, Write)>,
+    waiting: BTreeMap<u64, Write>,
     newest: HashMap<Subject, u64>,
+    /// Those that wait and are not the newest on their subject.
+    outdated: BTreeSet<u64>,
     dropped: u64,
 }
 
@@ -21,23 +23,26 @@ impl Backlog {
     /// An empty backlog that drops what is outdated beyond `bound` writes. What is newest on its subject stays beyond
     /// it: their number is bounded by that of deployments.
     pub fn new(bound: usize) -> Self {
-        Self { bound, next: 0, waiting: VecDeque::new(), newest: HashMap::new(), dropped: 0 }
+        Self {
+            bound,
+            next: 0,
+            waiting: BTreeMap::new(),
+            newest: HashMap::new(),
+            outdated: BTreeSet::new(),
+            dropped: 0,
+        }
     }
 
     /// Adds `write`.
     pub fn push(&mut self, write: Write) {
-        self.newest.insert(write.subject(), self.next);
-        self.waiting.push_back((self.next, write));
+        let before = self.newest.insert(write.subject(), self.next);
+        self.outdated.extend(before);
+        self.waiting.insert(self.next, write);
         self.next += 1;
-        if self.waiting.len() > self.bound {
-            self.drop_one();
-        }
-    }
-
-    fn drop_one(&mut self) {
-        let outdated =
-            self.waiting.iter().position(|(seq, write)| self.newest.get(&write.subject()) != Some(seq));
-        if outdated.and_then(|at| self.waiting.remove(at)).is_some() {
+        if self.waiting.len() > self.bound
+            && let Some(oldest) = self.outdated.pop_first()
+        {
+            self.waiting.remove(&oldest);
             self.dropped += 1;
         }
     }
@@ -51,16 +56,14 @@ impl Backlog {
 
     /// The writes of the batch that ended at `end` are done with.
     pub fn written(&mut self, end: u64) {
-        while let Some((seq, write)) = self.waiting.pop_front() {
-            if seq >= end {
-                self.waiting.push_front((seq, write));
-                break;
-            }
+        let rest = self.waiting.split_off(&end);
+        for (seq, write) in std::mem::replace(&mut self.waiting, rest) {
             let subject = write.subject();
             if self.newest.get(&subject) == Some(&seq) {
                 self.newest.remove(&subject);
             }
         }
+        self.outdated = self.outdated.split_off(&end);
     }
 
     /// Writes that wait.
@@ -71,6 +74,11 @@ impl Backlog {
     /// Nothing waits.
     pub fn is_empty(&self) -> bool {
         self.waiting.is_empty()
+    }
+
+    /// An order is among what waits: the database does not know the newest.
+    pub fn holds_orders(&self) -> bool {
+        self.waiting.values().any(|write| matches!(write, Write::Order(_)))
     }
 
     /// How many were dropped since this was last asked.

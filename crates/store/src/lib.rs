@@ -5,6 +5,7 @@
 //! Writes come in batches from one writer per process, which keeps what is not yet written in a [`Backlog`].
 
 mod backlog;
+mod details;
 mod engine;
 mod error;
 mod history;
@@ -17,9 +18,13 @@ mod schema;
 mod sqlite;
 mod write;
 
+#[cfg(test)]
+mod full_disk;
+
 use std::fmt;
 
 pub use backlog::Backlog;
+pub use details::Details;
 pub use error::StoreError;
 pub use history::{HistoryPage, HistoryQuery, IncidentQuery};
 pub use ledger::Spent;

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::Details;
+
 /// Longest `error_message`, as LiteLLM cuts it, in characters.
 pub(crate) const MESSAGE: usize = 500;
 
@@ -21,7 +23,7 @@ pub struct Check {
     /// How long the deciding attempt took; `None` when no attempt decided.
     pub response_time_ms: Option<f64>,
     /// State, cause, evidence and price, as JSON.
-    pub details: Option<serde_json::Value>,
+    pub details: Option<Details>,
     /// The process that saw it.
     pub checked_by: Option<String>,
     /// When the evidence was sent.

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use crate::engine::{Kind, Statement};
-use crate::{Store, StoreError};
+use crate::engine::Statement;
+use crate::{HistoryQuery, Store, StoreError};
 
 /// Rows that one step deletes at most.
 const STEP: u64 = 1_000;
@@ -58,10 +58,7 @@ impl Store {
     }
 
     async fn forget_beyond(&self, kept: u64) -> Result<bool, StoreError> {
-        let count = Statement::new(r#"SELECT CAST(COUNT(*) AS BIGINT) FROM "LiteLLM_HealthCheckTable""#);
-        let rows = self.engine.rows(&count, &[Kind::Int]).await?;
-        let excess =
-            rows.into_iter().next().and_then(|mut row| row.count()).unwrap_or(0).saturating_sub(kept);
+        let excess = self.total(&HistoryQuery::default()).await?.saturating_sub(kept);
         if excess == 0 {
             return Ok(false);
         }

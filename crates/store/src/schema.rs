@@ -8,7 +8,7 @@ use crate::StoreError;
 use crate::engine::{Dialect, Engine, Kind, Statement};
 
 /// The latest version.
-const LATEST: i64 = 2;
+const LATEST: i64 = 3;
 
 /// Any number that nobody else uses: processes that migrate one database wait for one another on it.
 const LOCK: &str = "SELECT pg_advisory_xact_lock(7240301121)";
@@ -70,6 +70,32 @@ const SECOND: &[&str] = &[
     "CREATE INDEX IF NOT EXISTS haleway_audit_at ON haleway_audit (at)",
 ];
 
+/// What keeps pages of a long history quick in SQLite, where the table is ours alone: how many rows there are is counted as
+/// they come and go, and every filter has an index in the order of the page. PostgreSQL's table may be LiteLLM's, and its
+/// planner knows how many rows fit what.
+const THIRD_IN_SQLITE: &[&str] = &[
+    "CREATE TABLE IF NOT EXISTS haleway_counts (
+        model_name TEXT NOT NULL, status TEXT NOT NULL, checks INTEGER NOT NULL,
+        PRIMARY KEY (model_name, status)) WITHOUT ROWID",
+    "DELETE FROM haleway_counts",
+    r#"INSERT INTO haleway_counts (model_name, status, checks)
+       SELECT model_name, status, COUNT(*) FROM "LiteLLM_HealthCheckTable" GROUP BY model_name, status"#,
+    r#"CREATE TRIGGER IF NOT EXISTS haleway_counts_more AFTER INSERT ON "LiteLLM_HealthCheckTable" BEGIN
+           INSERT INTO haleway_counts (model_name, status, checks) VALUES (new.model_name, new.status, 1)
+           ON CONFLICT (model_name, status) DO UPDATE SET checks = checks + 1;
+       END"#,
+    r#"CREATE TRIGGER IF NOT EXISTS haleway_counts_fewer AFTER DELETE ON "LiteLLM_HealthCheckTable" BEGIN
+           UPDATE haleway_counts SET checks = checks - 1 WHERE model_name = old.model_name AND status = old.status;
+       END"#,
+    r#"CREATE INDEX IF NOT EXISTS haleway_checks_of_model ON "LiteLLM_HealthCheckTable" (model_name, checked_at)"#,
+    r#"CREATE INDEX IF NOT EXISTS haleway_checks_of_status ON "LiteLLM_HealthCheckTable" (status, checked_at)"#,
+    // Covered by the two above.
+    r#"DROP INDEX IF EXISTS "LiteLLM_HealthCheckTable_model_name_idx""#,
+    r#"DROP INDEX IF EXISTS "LiteLLM_HealthCheckTable_status_idx""#,
+    // Nothing asks for it: the latest of each deployment has a table.
+    r#"DROP INDEX IF EXISTS "LiteLLM_HealthCheckTable_model_id_model_name_checked_at_idx""#,
+];
+
 /// Brings the tables to [`LATEST`].
 pub(crate) async fn migrate(engine: &dyn Engine) -> Result<(), StoreError> {
     let lock = match engine.dialect() {
@@ -90,7 +116,12 @@ pub(crate) async fn migrate(engine: &dyn Engine) -> Result<(), StoreError> {
         if version == 1 {
             step.extend(tables_of_litellm(engine).await?);
         }
-        let own = if version == 1 { FIRST } else { SECOND };
+        let own = match (version, engine.dialect()) {
+            (1, _) => FIRST,
+            (2, _) => SECOND,
+            (_, Dialect::Sqlite) => THIRD_IN_SQLITE,
+            (_, Dialect::Postgres) => &[],
+        };
         step.extend(own.iter().map(|sql| Statement::new(*sql)));
         let version = u64::try_from(version).unwrap_or_default();
         let done = "INSERT INTO haleway_schema (version) VALUES ($1) ON CONFLICT DO NOTHING";

@@ -3,7 +3,7 @@
 use crate::engine::{Dialect, Statement};
 use crate::orders::{AuditRow, Order};
 use crate::record::MESSAGE;
-use crate::{Check, Incident, Return, Spent, Store, StoreError};
+use crate::{Check, Details, Incident, Return, Spent, Store, StoreError};
 
 /// One thing to remember. Each can be written twice without harm: a commit whose answer was lost is repeated.
 #[derive(Clone, Debug, PartialEq)]
@@ -88,7 +88,7 @@ fn row(check: &Check, dialect: Dialect) -> Statement {
         .with(u64::from(!check.healthy))
         .with(message.as_deref())
         .with(check.response_time_ms)
-        .with(check.details.as_ref().map(ToString::to_string).as_deref())
+        .with(check.details.as_ref().map(Details::as_str))
         .with(check.checked_by.as_deref())
         .with(check.checked_at)
         .with(check.created_at)

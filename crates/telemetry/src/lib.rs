@@ -8,5 +8,5 @@ mod metrics;
 pub use logging::{LogError, LogFormat, LogSources, init_logging};
 pub use metrics::{
     DeploymentLabels, DeploymentMetrics, FleetTotals, GroupMetrics, HealthTotals, METRICS_CONTENT_TYPE,
-    Metrics, OTHER, ProbeRung, ProbeVerdict,
+    Metrics, OTHER, ProbeRung, ProbeVerdict, StoreTotals,
 };

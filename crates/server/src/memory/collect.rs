@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use haleway_health::{Event, EventKind, Slot, Source, State, Timestamp, Transition};
 use haleway_providers::catalogue::Usd;
-use haleway_store::{Check, Incident, Noticed, Return, Spent, Write};
+use haleway_store::{Check, Details, Incident, Noticed, Return, Spent, Write};
 use haleway_telemetry::ProbeRung as Rung;
 use serde_json::json;
 
@@ -24,6 +24,13 @@ const ALONE: &str = "background_health_check";
 /// Days since the epoch, UTC.
 pub(super) const fn day_of(now: Timestamp) -> u64 {
     now.as_millis() / (24 * 60 * 60 * 1000)
+}
+
+/// What the store remembers of this day, and of every deployment's last row.
+#[derive(Debug)]
+pub(super) struct Recalled {
+    pub(super) spent: Vec<Spent>,
+    pub(super) latest: Vec<Check>,
 }
 
 /// What is to be written next.
@@ -58,7 +65,8 @@ impl Collector {
     }
 
     /// Takes in what the store remembers of this day and of every deployment's last row.
-    pub(super) fn recall(&mut self, gateway: &Gateway, spent: &[Spent], latest: &[Check], now: Timestamp) {
+    pub(super) fn recall(&mut self, gateway: &Gateway, recalled: &Recalled, now: Timestamp) {
+        let Recalled { spent, latest } = recalled;
         let live = gateway.live.load();
         let day = day_of(now);
         for spent in spent {
@@ -238,7 +246,7 @@ fn moved(
         healthy,
         error_message: (!healthy).then(|| explanation(gateway, slot, now)).flatten(),
         response_time_ms: sent_at.and_then(|sent| latency(gateway, slot, Some(sent))),
-        details: Some(json!({
+        details: Some(Details::from(&json!({
             "from": transition.from.as_str(),
             "state": transition.to.as_str(),
             "cause": transition.cause.as_str(),
@@ -247,7 +255,7 @@ fn moved(
             "at": crate::routes::rfc3339(transition.at),
             "price_usd": transition.evidence.map(|seen| Usd::from_femtodollars(u128::from(seen.price_nanousd) * 1_000_000).dollars()),
             "evidence": evidence,
-        })),
+        }))),
         checked_by: Some(by.to_owned()),
         checked_at: sent_at.unwrap_or(transition.at).as_millis(),
         created_at: now.as_millis(),
@@ -268,14 +276,14 @@ fn refreshed(gateway: &Gateway, deployment: &Deployment, now: Timestamp) -> Opti
         healthy,
         error_message: (!healthy).then_some(detail.explanation),
         response_time_ms: latency(gateway, slot, None),
-        details: Some(json!({
+        details: Some(Details::from(&json!({
             "state": detail.state,
             "cause": detail.cause,
             "scope": detail.scope,
             "source": detail.source,
             "price_usd": detail.evidence.latest.as_ref().map(|seen| seen.price_usd),
             "evidence": detail.evidence.latest,
-        })),
+        }))),
         checked_by: Some(by),
         checked_at: now.as_millis().saturating_sub(age_ms),
         created_at: now.as_millis(),

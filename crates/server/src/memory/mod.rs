@@ -6,6 +6,8 @@
 //! whose evidence decided writes the row.
 
 mod collect;
+mod condition;
+mod keep;
 mod orders;
 mod write;
 
@@ -20,7 +22,9 @@ use tokio::sync::Notify;
 use tokio::time::timeout;
 
 use crate::gateway::Gateway;
-use collect::Collector;
+use collect::{Collector, Recalled};
+use condition::Condition;
+use keep::Keeper;
 use orders::Orders;
 pub(crate) use orders::{Given, operator_of};
 
@@ -39,7 +43,9 @@ pub struct Memory {
     backlog: Mutex<Backlog>,
     /// Orders that hold.
     orders: Mutex<Orders>,
-    wake: Notify,
+    /// Something was collected.
+    collected: Notify,
+    condition: Condition,
 }
 
 impl Memory {
@@ -51,7 +57,8 @@ impl Memory {
             run: uuid::Uuid::new_v4().to_string(),
             backlog: Mutex::new(Backlog::new(BACKLOG)),
             orders: Mutex::default(),
-            wake: Notify::new(),
+            collected: Notify::new(),
+            condition: Condition::default(),
         }))
     }
 
@@ -71,22 +78,24 @@ impl Gateway {
         let Some(memory) = Memory::of(&self.live.load().config)? else { return Ok(()) };
         let memory = Arc::new(memory);
         let mut collector = Collector::new(memory.run.clone());
-        let known = match timeout(PATIENCE, memory.recall(self, &mut collector)).await {
-            Ok(Ok(())) => true,
-            Ok(Err(error @ StoreError::NewerSchema { .. })) => return Err(error),
-            Ok(Err(error)) if memory.store.is_embedded() => return Err(error),
-            Ok(Err(error)) => {
+        let embedded = memory.store.is_embedded();
+        // A file is there or fails at once; only its migration may take long, and ends.
+        let patience = if embedded { Duration::MAX } else { PATIENCE };
+        let known = match within(patience, memory.recall(self)).await {
+            Ok(recalled) => {
+                collector.recall(self, &recalled, self.clock.now());
+                true
+            }
+            Err(error @ StoreError::NewerSchema { .. }) => return Err(error),
+            Err(error) if embedded => return Err(error),
+            Err(error) => {
                 tracing::error!(%error, "the store cannot be used yet: what happens is kept in memory meanwhile");
                 false
             }
-            Err(_) => {
-                tracing::error!("the store does not answer: what happens is kept in memory meanwhile");
-                false
-            }
         };
-        let keeper = write::Keeper::new(Arc::clone(self), Arc::clone(&memory), collector, known);
+        let keeper = Keeper::new(Arc::clone(self), Arc::clone(&memory), collector);
         if self.memory.set(memory).is_ok() {
-            self.tasks.spawn(keeper.keep());
+            self.tasks.spawn(keeper.keep(known));
         }
         Ok(())
     }
@@ -94,13 +103,22 @@ impl Gateway {
 
 impl Memory {
     /// Migrates the store and takes in what it holds.
-    async fn recall(&self, gateway: &Gateway, collector: &mut Collector) -> Result<(), StoreError> {
+    async fn recall(&self, gateway: &Gateway) -> Result<Recalled, StoreError> {
         self.store.migrate().await?;
         let now = gateway.clock.now();
         let spent = self.store.spent_on(collect::day_of(now)).await?;
         let latest = self.store.latest().await?;
         self.follow_orders(gateway, now).await?;
-        collector.recall(gateway, &spent, &latest, now);
-        Ok(())
+        Ok(Recalled { spent, latest })
     }
+}
+
+/// `answer`, or an error when it takes longer than `patience`.
+async fn within<T>(
+    patience: Duration,
+    answer: impl Future<Output = Result<T, StoreError>>,
+) -> Result<T, StoreError> {
+    timeout(patience, answer).await.unwrap_or_else(|_| {
+        Err(StoreError::Unavailable(format!("no answer within {} s", patience.as_secs())))
+    })
 }

@@ -117,7 +117,7 @@ impl Memory {
         let found: HashMap<_, _> = found.into_iter().map(|order| (order.deployment.clone(), order)).collect();
         let mut orders = self.orders.lock();
         // An order of this process may be younger than what was read: the next reading decides.
-        if orders.under_way > 0 || orders.given != given || !self.backlog.lock().is_empty() {
+        if orders.under_way > 0 || orders.given != given || self.backlog.lock().holds_orders() {
             return Ok(());
         }
         let before = std::mem::replace(&mut orders.known, found);

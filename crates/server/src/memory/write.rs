@@ -1,110 +1,93 @@
-//! The one task that writes.
+//! What needs the database: writing what was collected, following orders, forgetting. Every step has a bound of its own,
+//! so that catching up after a long outage is not taken for another one.
 
-use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use haleway_health::Timestamp;
 use haleway_store::{StoreError, Write};
 use tokio::time::timeout;
 
-use super::collect::Collector;
-use super::{Memory, PATIENCE};
-use crate::gateway::{Gateway, Live};
+use super::condition::Condition;
+use super::keep::Keeper;
+use super::{PATIENCE, within};
 
-/// How often events are collected and written.
-const PERIOD: Duration = Duration::from_millis(500);
 /// How often orders of other processes are looked for.
 const ORDERS_PERIOD: Duration = Duration::from_secs(10);
-/// How often the store forgets; one step per period while there is more.
+/// How often the store forgets; one step per turn while there is more.
 const FORGET_PERIOD: Duration = Duration::from_secs(600);
 /// Writes in one transaction.
 const BATCH: usize = 1_000;
 /// Longest time between two attempts at a store that is lost.
 const RETRY: Duration = Duration::from_secs(5);
 
-/// Keeps the memory of a gateway.
+/// The writing half of a [`Keeper`].
 #[derive(Debug)]
-pub(super) struct Keeper {
-    gateway: Arc<Gateway>,
-    memory: Arc<Memory>,
-    collector: Collector,
+pub(super) struct Writer<'a> {
+    keeper: &'a Keeper,
     /// The store was read once, so that its tables are there.
     recalled: bool,
     lost: bool,
+    /// Intermediate states that had been dropped when the store was lost.
+    dropped: u64,
     next_attempt: Timestamp,
     next_orders: Timestamp,
     next_forget: Timestamp,
-    live: Arc<Live>,
 }
 
-impl Keeper {
-    pub(super) fn new(
-        gateway: Arc<Gateway>,
-        memory: Arc<Memory>,
-        collector: Collector,
-        recalled: bool,
-    ) -> Self {
-        let now = gateway.clock.now();
+impl<'a> Writer<'a> {
+    pub(super) fn new(keeper: &'a Keeper, recalled: bool) -> Self {
+        let now = keeper.gateway.clock.now();
+        keeper.memory.condition.up.store(recalled, Relaxed);
         Self {
-            live: gateway.live.load_full(),
-            gateway,
-            memory,
-            collector,
+            keeper,
             recalled,
             lost: !recalled,
+            dropped: 0,
             next_attempt: now,
             next_orders: now + ORDERS_PERIOD,
             next_forget: now + ORDERS_PERIOD,
         }
     }
 
-    /// Collects and writes until shutdown, then writes what is left.
-    pub(super) async fn keep(mut self) {
+    /// Writes what is collected until nothing more is to come.
+    pub(super) async fn write_all(mut self) {
         loop {
             let ends = tokio::select! {
-                () = self.gateway.shutdown.cancelled() => true,
-                () = self.memory.wake.notified() => false,
-                () = tokio::time::sleep(PERIOD) => false,
+                biased;
+                () = self.keeper.complete.cancelled() => true,
+                () = self.keeper.memory.collected.notified() => false,
             };
-            let now = self.gateway.clock.now();
-            self.collect(now);
-            if now >= self.next_attempt || ends {
-                self.attempt(now).await;
-            }
+            let now = self.keeper.gateway.clock.now();
             if ends {
+                // No process waits longer than this for its memory to be taken.
+                drop(timeout(PATIENCE, self.attempt(now)).await);
                 break;
             }
+            if now >= self.next_attempt {
+                self.attempt(now).await;
+            }
         }
-        self.memory.store.close().await;
-    }
-
-    fn collect(&mut self, now: Timestamp) {
-        let live = self.gateway.live.load_full();
-        if !Arc::ptr_eq(&live, &self.live) {
-            // A deployment that a new configuration brings back comes without its order.
-            self.memory.impose_lost(&self.gateway, now);
-            self.live = live;
-        }
-        let mut backlog = self.memory.backlog.lock();
-        self.collector.collect(&self.gateway, now, &mut |write| backlog.push(write));
     }
 
     async fn attempt(&mut self, now: Timestamp) {
-        match timeout(PATIENCE, self.turn(now)).await.unwrap_or_else(|_| {
-            Err(StoreError::Unavailable(format!("no answer within {} s", PATIENCE.as_secs())))
-        }) {
+        let condition = &self.keeper.memory.condition;
+        match self.turn(now).await {
             Ok(()) if self.lost => {
                 self.lost = false;
-                let dropped = self.memory.backlog.lock().take_dropped();
+                condition.up.store(true, Relaxed);
+                let dropped = condition.dropped.load(Relaxed).saturating_sub(self.dropped);
                 tracing::info!(dropped, "the store answers again, and has what was missed");
             }
             Ok(()) => {}
             Err(error) => {
                 // Told once per outage.
                 if !self.lost {
+                    self.dropped = condition.dropped.load(Relaxed);
                     tracing::error!(%error, "the store is lost: verdicts stay in memory, history waits to be written");
                 }
                 self.lost = true;
+                condition.up.store(false, Relaxed);
                 self.next_attempt = now + RETRY;
             }
         }
@@ -112,19 +95,21 @@ impl Keeper {
 
     /// Everything that needs the store, oldest duty first.
     async fn turn(&mut self, now: Timestamp) -> Result<(), StoreError> {
+        let Keeper { gateway, memory, collector, .. } = self.keeper;
         if !self.recalled {
-            self.memory.recall(&self.gateway, &mut self.collector).await?;
+            let recalled = within(PATIENCE, memory.recall(gateway)).await?;
+            collector.lock().recall(gateway, &recalled, now);
             self.recalled = true;
         }
-        while !self.memory.backlog.lock().is_empty() {
+        while !memory.backlog.lock().is_empty() {
             self.write_batch().await?;
         }
         if now >= self.next_orders {
-            self.memory.follow_orders(&self.gateway, now).await?;
+            within(PATIENCE, memory.follow_orders(gateway, now)).await?;
             self.next_orders = now + ORDERS_PERIOD;
         }
         if now >= self.next_forget
-            && !self.memory.store.forget(self.memory.retention, now.as_millis()).await?
+            && !within(PATIENCE, memory.store.forget(memory.retention, now.as_millis())).await?
         {
             self.next_forget = now + FORGET_PERIOD;
         }
@@ -132,23 +117,32 @@ impl Keeper {
     }
 
     async fn write_batch(&self) -> Result<(), StoreError> {
-        let (batch, end) = self.memory.backlog.lock().batch(BATCH);
-        match self.memory.store.write(&batch).await {
+        let memory = &self.keeper.memory;
+        let (batch, end) = memory.backlog.lock().batch(BATCH);
+        match within(PATIENCE, memory.store.write(&batch)).await {
             Err(StoreError::Refused(_)) => self.write_singly(&batch).await?,
-            written => written?,
+            written => {
+                written?;
+                Condition::add(&memory.condition.written, batch.len() as u64);
+            }
         }
-        self.memory.backlog.lock().written(end);
+        memory.backlog.lock().written(end);
         Ok(())
     }
 
     /// One row that the database will never take must not hold up the others.
     async fn write_singly(&self, batch: &[Write]) -> Result<(), StoreError> {
+        let memory = &self.keeper.memory;
         for write in batch {
-            match self.memory.store.write(std::slice::from_ref(write)).await {
+            match within(PATIENCE, memory.store.write(std::slice::from_ref(write))).await {
                 Err(StoreError::Refused(reason)) => {
+                    Condition::add(&memory.condition.refused, 1);
                     tracing::error!(reason, "the store refuses a row, which is dropped");
                 }
-                written => written?,
+                written => {
+                    written?;
+                    Condition::add(&memory.condition.written, 1);
+                }
             }
         }
         Ok(())

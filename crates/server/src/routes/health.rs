@@ -326,7 +326,7 @@ pub(super) async fn readiness_details(
     let groups = live.health_groups.len();
     Ok(Json(json!({
         "status": if gateway.shutdown.is_cancelled() { "shutting_down" } else { "healthy" },
-        "db": "Not connected",
+        "db": gateway.database(),
         "cache": null,
         "litellm_version": null,
         "haleway_version": env!("CARGO_PKG_VERSION"),
@@ -335,6 +335,7 @@ pub(super) async fn readiness_details(
         "usable_groups": gateway.usable_groups(),
         "deployments": live.each().count(),
         "profile": live.config.haleway.profile.name(),
+        "store": gateway.memory.get().map(|memory| memory.condition()),
         "fleet": crate::fleet::Status::of(&gateway).as_str(),
     }))
     .into_response())

@@ -1,5 +1,6 @@
 //! What was remembered: LiteLLM's two pages over its table, and incidents and the audit beside them.
 
+use std::collections::BTreeMap;
 use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,9 +10,9 @@ use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use haleway_health::Timestamp;
-use haleway_store::{Check, HistoryQuery, Incident, IncidentQuery, StoreError};
-use serde::Deserialize;
-use serde_json::{Map, Value, json};
+use haleway_store::{Check, Details, HistoryQuery, Incident, IncidentQuery, StoreError};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 use tokio::time::timeout;
 
 use super::{Asked, Detail, PageError, Shared, rfc3339};
@@ -65,8 +66,8 @@ pub(super) async fn history(
         Some(limit),
         |memory| async move { memory.store().history(&query).await },
         |found| {
-            let rows: Vec<_> = found.checks.iter().map(row).collect();
-            json!({"health_checks": rows, "total_records": found.total, "limit": limit, "offset": offset})
+            let health_checks = found.checks.iter().map(Row::of).collect();
+            json_of(&History { health_checks, total_records: found.total, limit, offset })
         },
     )
     .await)
@@ -80,9 +81,9 @@ pub(super) async fn latest(State(gateway): Shared, headers: HeaderMap) -> Result
         None,
         |memory| async move { memory.store().latest().await },
         |checks| {
-            let by_id = |check: &Check| check.model_id.clone().unwrap_or_else(|| check.model_name.clone());
-            let rows: Map<_, _> = checks.iter().map(|check| (by_id(check), row(check))).collect();
-            json!({"total_models": rows.len(), "latest_health_checks": rows})
+            let by_id = |check: &Check| check.model_id.as_deref().unwrap_or(&check.model_name).to_owned();
+            let rows: BTreeMap<_, _> = checks.iter().map(|check| (by_id(check), Row::of(check))).collect();
+            json_of(&Latest { total_models: rows.len(), latest_health_checks: rows })
         },
     )
     .await)
@@ -102,7 +103,10 @@ pub(super) async fn incidents(
         &gateway,
         Some(limit),
         |memory| async move { memory.store().incidents(&query).await },
-        |found| json!({"incidents": found.iter().map(|incident| shown(incident, now)).collect::<Vec<_>>()}),
+        |found| {
+            let incidents: Vec<_> = found.iter().map(|incident| shown(incident, now)).collect();
+            json_of(&json!({"incidents": incidents}))
+        },
     )
     .await)
 }
@@ -131,7 +135,7 @@ pub(super) async fn audit(
                     "until": row.until.map(time),
                 })
             };
-            json!({"audit": rows.iter().map(row).collect::<Vec<_>>()})
+            json_of(&json!({"audit": rows.iter().map(row).collect::<Vec<_>>()}))
         },
     )
     .await)
@@ -142,7 +146,7 @@ async fn answer<T, F>(
     gateway: &Gateway,
     limit: Option<u32>,
     ask: impl FnOnce(Arc<Memory>) -> F,
-    show: impl FnOnce(T) -> Value,
+    show: impl FnOnce(T) -> Response,
 ) -> Response
 where
     F: Future<Output = Result<T, StoreError>>,
@@ -157,7 +161,7 @@ where
             .into_response();
     }
     match timeout(PATIENCE, ask(Arc::clone(memory))).await {
-        Ok(Ok(found)) => Json(show(found)).into_response(),
+        Ok(Ok(found)) => show(found),
         Ok(Err(error)) => {
             tracing::debug!(%error, "a page cannot be read from the store");
             unavailable()
@@ -175,21 +179,59 @@ fn time(millis: u64) -> String {
     rfc3339(Timestamp::from_millis(millis))
 }
 
-fn row(check: &Check) -> Value {
-    json!({
-        "health_check_id": check.health_check_id,
-        "model_name": check.model_name,
-        "model_id": check.model_id,
-        "status": check.status(),
-        "healthy_count": u8::from(check.healthy),
-        "unhealthy_count": u8::from(!check.healthy),
-        "error_message": check.error_message,
-        "response_time_ms": check.response_time_ms,
-        "details": check.details,
-        "checked_by": check.checked_by,
-        "checked_at": time(check.checked_at),
-        "created_at": time(check.created_at),
-    })
+/// A page as it is sent: ten thousand rows are written out once, without a tree of values in between.
+fn json_of(page: &impl Serialize) -> Response {
+    Json(page).into_response()
+}
+
+#[derive(Serialize)]
+struct History<'a> {
+    health_checks: Vec<Row<'a>>,
+    total_records: u64,
+    limit: u32,
+    offset: u64,
+}
+
+#[derive(Serialize)]
+struct Latest<'a> {
+    total_models: usize,
+    latest_health_checks: BTreeMap<String, Row<'a>>,
+}
+
+/// A row in LiteLLM's shape.
+#[derive(Serialize)]
+struct Row<'a> {
+    health_check_id: &'a str,
+    model_name: &'a str,
+    model_id: Option<&'a str>,
+    status: &'static str,
+    healthy_count: u8,
+    unhealthy_count: u8,
+    error_message: Option<&'a str>,
+    response_time_ms: Option<f64>,
+    details: Option<&'a Details>,
+    checked_by: Option<&'a str>,
+    checked_at: String,
+    created_at: String,
+}
+
+impl<'a> Row<'a> {
+    fn of(check: &'a Check) -> Self {
+        Self {
+            health_check_id: &check.health_check_id,
+            model_name: &check.model_name,
+            model_id: check.model_id.as_deref(),
+            status: check.status(),
+            healthy_count: check.healthy.into(),
+            unhealthy_count: (!check.healthy).into(),
+            error_message: check.error_message.as_deref(),
+            response_time_ms: check.response_time_ms,
+            details: check.details.as_ref(),
+            checked_by: check.checked_by.as_deref(),
+            checked_at: time(check.checked_at),
+            created_at: time(check.created_at),
+        }
+    }
 }
 
 #[expect(clippy::cast_precision_loss, reason = "dollars and seconds for people")]

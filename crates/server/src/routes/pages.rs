@@ -19,6 +19,9 @@ pub(super) async fn metrics(State(gateway): Shared, headers: HeaderMap) -> Resul
     if let Some(share) = &gateway.share {
         gateway.metrics.fleet_totals(&share.totals(gateway.clock.now()));
     }
+    if let Some(memory) = gateway.memory.get() {
+        gateway.metrics.store_totals(&memory.totals());
+    }
     Ok(([(header::CONTENT_TYPE, METRICS_CONTENT_TYPE)], gateway.metrics.encode()).into_response())
 }
 

@@ -33,7 +33,7 @@ async fn ready(State(gateway): Shared) -> Response {
         let body = axum::Json(serde_json::json!({"status": "shutting_down"}));
         return (StatusCode::SERVICE_UNAVAILABLE, body).into_response();
     }
-    let mut body = serde_json::json!({"status": "healthy", "db": "Not connected"});
+    let mut body = serde_json::json!({"status": "healthy", "db": gateway.database()});
     if gateway.usable_groups() == 0
         && let Some(body) = body.as_object_mut()
     {

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use haleway_store::{HistoryQuery, Store, StoreError, Write};
+use haleway_store::{HistoryQuery, Retention, Store, StoreError, Write};
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{Connection, SqliteConnection};
 
@@ -71,23 +71,41 @@ async fn a_database_in_memory_remembers_while_it_lives() {
     assert_eq!(store.latest().await.unwrap().len(), 1);
 }
 
+/// What takes a database back to an earlier version.
+const WITHOUT_THIRD: &[&str] = &[
+    "DROP TABLE haleway_counts",
+    "DROP TRIGGER haleway_counts_more",
+    "DROP TRIGGER haleway_counts_fewer",
+    "DROP INDEX haleway_checks_of_model",
+    "DROP INDEX haleway_checks_of_status",
+    "DELETE FROM haleway_schema WHERE version > 2",
+];
+const WITHOUT_SECOND: &[&str] = &[
+    "DROP TABLE haleway_orders",
+    "DROP TABLE haleway_audit",
+    "DELETE FROM haleway_schema WHERE version > 1",
+];
+
 #[tokio::test]
-async fn the_schema_before_is_migrated_with_its_rows() {
-    let directory = Directory::new("before");
-    let store = directory.store().await;
-    store.write(&[Write::Check(check("c1", "d1", true, NOON))]).await.unwrap();
-    store.close().await;
-    for statement in [
-        "DROP TABLE haleway_orders",
-        "DROP TABLE haleway_audit",
-        "DELETE FROM haleway_schema WHERE version > 1",
-    ] {
-        directory.sql(statement).await;
+async fn every_earlier_schema_is_migrated_with_its_rows() {
+    for (name, steps) in
+        [("before-3", vec![WITHOUT_THIRD]), ("before-2", vec![WITHOUT_THIRD, WITHOUT_SECOND])]
+    {
+        let directory = Directory::new(name);
+        let store = directory.store().await;
+        let rows = ["c1", "c2"].map(|id| Write::Check(check(id, "d1", true, NOON)));
+        store.write(&rows).await.unwrap();
+        store.close().await;
+        for statement in steps.into_iter().flatten() {
+            directory.sql(statement).await;
+        }
+        // Two processes that start together.
+        let (store, other) = tokio::join!(directory.store(), directory.store());
+        assert_eq!(store.latest().await.unwrap().len(), 1, "{name}");
+        assert_eq!(store.history(&all()).await.unwrap().total, 2, "{name}: what was there is counted, once");
+        other.write(&[Write::Order(order("d1", Some("drain"), NOON, None))]).await.unwrap();
+        assert_eq!(store.orders(NOON).await.unwrap().len(), 1, "{name}");
     }
-    let store = directory.store().await;
-    assert_eq!(store.latest().await.unwrap().len(), 1);
-    store.write(&[Write::Order(order("d1", Some("drain"), NOON, None))]).await.unwrap();
-    assert_eq!(store.orders(NOON).await.unwrap().len(), 1);
 }
 
 #[tokio::test]
@@ -128,6 +146,36 @@ async fn a_store_that_cannot_write_loses_nothing_and_takes_it_later() {
     assert_eq!(store.history(&all()).await.unwrap().total, 0, "all of a batch or nothing");
     store.write(&batch).await.unwrap();
     assert_eq!(store.history(&all()).await.unwrap().total, 100);
+}
+
+/// Report H08: a history without retention. 100,000 results, a cap of 1,000.
+#[tokio::test]
+async fn h08_a_long_history_shrinks_to_its_cap_in_small_steps_between_which_others_write() {
+    let directory = Directory::new("h08");
+    let store = directory.store().await;
+    directory
+        .sql(
+            r#"WITH RECURSIVE n(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < 100000)
+               INSERT INTO "LiteLLM_HealthCheckTable" (health_check_id, model_name, model_id, status, checked_at, updated_at)
+               SELECT 'old' || n, 'g', 'd' || (n % 10), 'healthy', n, n FROM n"#,
+        )
+        .await;
+    let retention = Retention { age: None, rows: Some(1_000) };
+    let (mut left, mut steps) = (100_000, 0);
+    loop {
+        let more = store.forget(retention, NOON).await.unwrap();
+        let now = store.history(&all()).await.unwrap().total;
+        assert!(left - now <= 1_000, "one step deletes {} rows", left - now);
+        if !more {
+            assert!(now <= 1_000, "{now} rows are left");
+            break;
+        }
+        store.write(&[Write::Check(check(&format!("new{steps}"), "d1", true, NOON + steps))]).await.unwrap();
+        (left, steps) = (now + 1, steps + 1);
+    }
+    let found = store.history(&all()).await.unwrap();
+    let newest = format!("new{}", steps - 1);
+    assert_eq!(found.checks[0].health_check_id, newest, "the oldest went, not what came meanwhile");
 }
 
 fn all() -> HistoryQuery {

@@ -1,6 +1,6 @@
 //! Rows for tests.
 
-use haleway_store::{AuditRow, Check, Incident, Noticed, Order, Spent, Write};
+use haleway_store::{AuditRow, Check, Details, Incident, Noticed, Order, Spent, Write};
 use serde_json::json;
 
 /// A time that any calendar has: 2026-11-30, noon.
@@ -14,7 +14,9 @@ pub(crate) fn check(id: &str, deployment: &str, healthy: bool, at: u64) -> Check
         healthy,
         error_message: (!healthy).then(|| "it's \"down\" – 502".to_owned()),
         response_time_ms: Some(12.5),
-        details: Some(json!({"state": if healthy { "HEALTHY" } else { "ISOLATED" }, "price_usd": 0.000_1})),
+        details: Some(Details::from(
+            &json!({"state": if healthy { "HEALTHY" } else { "ISOLATED" }, "price_usd": 0.000_1}),
+        )),
         checked_by: Some("pod-a".to_owned()),
         checked_at: at,
         created_at: at + 7,

@@ -8,6 +8,7 @@ mod families;
 mod fleet;
 mod group;
 mod labels;
+mod store;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -20,6 +21,7 @@ use prometheus_client::registry::Registry;
 pub use deployment::{DeploymentLabels, DeploymentMetrics, ProbeRung, ProbeVerdict};
 pub use fleet::FleetTotals;
 pub use group::GroupMetrics;
+pub use store::StoreTotals;
 
 use families::Families;
 use labels::Provider;
@@ -47,6 +49,7 @@ pub struct Metrics {
     registry: Registry,
     families: Arc<Families>,
     fleet: fleet::FleetFamilies,
+    store: store::StoreFamilies,
     deployments: Mutex<HashMap<DeploymentLabels, Arc<DeploymentMetrics>>>,
     groups: Mutex<HashMap<Arc<str>, Arc<GroupMetrics>>>,
     other: Arc<GroupMetrics>,
@@ -66,8 +69,18 @@ impl Metrics {
         families.register(&mut registry);
         let fleet = fleet::FleetFamilies::default();
         fleet.register(&mut registry);
+        let store = store::StoreFamilies::default();
+        store.register(&mut registry);
         let other = Arc::new(GroupMetrics::new(&families, &Arc::from(OTHER)));
-        Self { registry, families, fleet, deployments: Mutex::default(), groups: Mutex::default(), other }
+        Self {
+            registry,
+            families,
+            fleet,
+            store,
+            deployments: Mutex::default(),
+            groups: Mutex::default(),
+            other,
+        }
     }
 
     /// The handles of a configured deployment; the same ones for the same labels.
@@ -129,6 +142,11 @@ impl Metrics {
         raise(&self.families.trials_granted, totals.trials_granted);
         raise(&self.families.trials_lost, totals.trials_lost);
         raise(&self.families.late_verdicts, totals.late_verdicts);
+    }
+
+    /// Takes over what became of what was to be remembered. Counts only grow.
+    pub fn store_totals(&self, totals: &StoreTotals) {
+        self.store.set(totals);
     }
 
     /// Takes over what this process knows of its fleet. Counts only grow.
