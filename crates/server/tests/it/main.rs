@@ -41,6 +41,8 @@ mod secrets;
 #[cfg(test)]
 mod seeds;
 #[cfg(test)]
+mod sequences;
+#[cfg(test)]
 mod trace;
 #[cfg(test)]
 mod watched;
