@@ -2,7 +2,7 @@
 //!
 //! Prints milliseconds per operation: the median and the worst of a fixed number of rounds. Targets: 50 ms for the latest
 //! of 10,000 deployments over 10 million rows, 50 ms for any step of forgetting. An argument is the number of rows (default
-//! 200,000); 10 million need 6 GB in the directory for temporary files and some minutes.
+//! 200,000); 10 million need 5 GB in the directory for temporary files and some minutes.
 #![expect(clippy::print_stdout, reason = "a benchmark reports on standard output")]
 #![expect(clippy::disallowed_types, clippy::disallowed_methods, reason = "a benchmark measures real time")]
 #![expect(clippy::unwrap_used, reason = "a benchmark that fails ends")]
