@@ -83,7 +83,44 @@ fn check(text: &[u8]) -> Result<(), TestCaseError> {
     Ok(())
 }
 
+/// Real files: recorded ones and those of the reports.
+const REAL: [&str; 5] = [
+    include_str!("../fixtures/litellm/hcr_afp.yaml"),
+    include_str!("../fixtures/litellm/main.yaml"),
+    include_str!("../fixtures/litellm/routing.yaml"),
+    include_str!("../fixtures/litellm/shared.yaml"),
+    include_str!("../fixtures/litellm/retries.yaml"),
+];
+
+/// What may happen to a line of a file that people edit.
+fn edited(line: &str, how: u8, other: &str) -> String {
+    let (key, _) = line.split_once(':').unwrap_or((line, ""));
+    match how {
+        0 => String::new(),
+        1 => format!("{line}\n{line}"),
+        2 => format!("{key}:"),
+        3 => format!("{key}: 0"),
+        4 => format!("{key}: [{{a: [b]}}, 1]"),
+        5 => format!("{key}: os.environ/A"),
+        6 => format!("  {line}"),
+        _ => other.to_owned(),
+    }
+}
+
 proptest! {
+    #[test]
+    fn any_edit_of_lines_of_a_real_file_is_judged(
+        file in 0_usize..REAL.len(),
+        edits in proptest::collection::vec((any::<prop::sample::Index>(), 0_u8..8, any::<prop::sample::Index>()), 1..6),
+    ) {
+        let mut lines: Vec<String> = REAL[file].lines().map(str::to_owned).collect();
+        for (at, how, other) in edits {
+            let (at, other) = (at.index(lines.len()), other.index(lines.len()));
+            lines[at] = edited(&lines[at], how, &lines[other].clone());
+        }
+        check(lines.join("\n").as_bytes())?;
+    }
+
     #[test]
     fn any_arrangement_of_known_keys_is_judged(pieces in proptest::collection::vec(piece(), 0..14)) {
         check(pieces.concat().as_bytes())?;
