@@ -101,6 +101,8 @@ fn switches(config: &Config) -> Vec<ExplainRow> {
         row("shared", own.fleet.shared.to_string(), origin("shared")),
         row("shared.lock_ttl", text::duration(own.fleet.lock_ttl), origin("shared.lock_ttl")),
         row("shared.ttl", text::duration(own.fleet.ttl), origin("shared.ttl")),
+        row("stream.resume", (own.calls.resumptions > 0).to_string(), origin("stream.resume")),
+        row("stream.resumptions", own.calls.resumptions.to_string(), origin("stream.resumptions")),
         row("trace", own.calls.trace.name().to_owned(), origin("trace")),
     ]
 }

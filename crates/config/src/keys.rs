@@ -325,7 +325,15 @@ pub const CALL_PARAMS: &[&str] = &[
 ];
 
 const INFO: &[Group] = &[
-    works(&["id", "mode", "base_model", "max_input_tokens", "blocked", "haleway"]),
+    works(&[
+        "id",
+        "mode",
+        "base_model",
+        "max_input_tokens",
+        "blocked",
+        "supports_assistant_prefill",
+        "haleway",
+    ]),
     works(PriceKind::KEYS),
     health(&[
         "disable_background_health_check",

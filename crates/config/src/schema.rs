@@ -4,7 +4,7 @@
 use serde_json::{Map, Value, json};
 
 use crate::keys::{Section, Support};
-use crate::lower::calls::TRACE;
+use crate::lower::calls::{RESUMPTIONS_MAX, TRACE};
 use crate::lower::health::fields::{ALL_OUT, DEPTHS, KEYS, PANIC_MODES, POLICIES, Reach, Slot};
 
 /// The schema, JSON Schema 2020-12.
@@ -69,6 +69,10 @@ fn haleway() -> Value {
     ];
     let share = or_variable(json!({"type": "number", "minimum": 0, "maximum": 1}));
     let retry = [("share", share), ("reserve", count(0, u32::MAX))];
+    let stream = [
+        ("resume", or_variable(json!({"type": "boolean"}))),
+        ("resumptions", count(1, RESUMPTIONS_MAX.into())),
+    ];
     let store = [("url", text()), ("retention", time()), ("max_rows", count(1, u32::MAX))];
     object(
         [
@@ -80,6 +84,7 @@ fn haleway() -> Value {
             ("admin_listen", json!({"type": ["string", "integer"]})),
             ("errors", object([("all_out_status", count(400, 599))], false)),
             ("retry", object(retry, false)),
+            ("stream", object(stream, false)),
             ("trace", words(TRACE)),
             ("fleet", object(fleet, false)),
             ("store", object(store, false)),

@@ -14,6 +14,7 @@ mod forward;
 mod mode;
 pub mod objects;
 mod operation;
+pub mod prefill;
 mod probe;
 mod reference;
 pub mod registry;

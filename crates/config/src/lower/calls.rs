@@ -1,4 +1,4 @@
-//! `haleway.retry` and `haleway.trace`: how calls are made, and what is told of them.
+//! `haleway.retry`, `haleway.stream` and `haleway.trace`: how calls are made, and what is told of them.
 
 use super::field::Field;
 use crate::diag::{Finding, codes, did_you_mean};
@@ -8,10 +8,15 @@ use crate::typed::{Calls, Origins, TraceLevel};
 /// Values of [`TraceLevel`] by name.
 pub(crate) const TRACE: &[(&str, TraceLevel)] =
     &[("never", TraceLevel::Never), ("on_request", TraceLevel::OnRequest), ("always", TraceLevel::Always)];
+/// The most times that one stream may be continued.
+pub(crate) const RESUMPTIONS_MAX: u8 = 3;
+
 /// The keys as read.
 #[derive(Default)]
 pub(crate) struct Section {
     calls: Calls,
+    resume: bool,
+    resumptions: Option<u8>,
     origins: Vec<(&'static str, Origin)>,
 }
 
@@ -43,12 +48,29 @@ impl Section {
         }
     }
 
+    pub(crate) fn stream(&mut self, section: Field<'_>) {
+        for field in section.fields() {
+            match field.name {
+                "resume" => {
+                    self.resume = field.truth();
+                    self.origins.push(("stream.resume", field.origin()));
+                }
+                "resumptions" => {
+                    self.resumptions = resumptions(field);
+                    self.origins.push(("stream.resumptions", field.origin()));
+                }
+                _ => unknown("stream", field, &["resume", "resumptions"]),
+            }
+        }
+    }
+
     /// What was decided; where it came from goes to `origins`.
     pub(crate) fn settle(&self, origins: &mut Origins) -> Calls {
         for (key, origin) in &self.origins {
             origins.insert(key, origin.clone());
         }
-        self.calls
+        let resumptions = if self.resume { self.resumptions.unwrap_or(1) } else { 0 };
+        Calls { resumptions, ..self.calls }
     }
 }
 
@@ -60,6 +82,17 @@ fn share(field: Field<'_>) -> Option<f32> {
         field.report.add(field.error(codes::BAD_VALUE, message));
     }
     share.map(|share| share as f32)
+}
+
+fn resumptions(field: Field<'_>) -> Option<u8> {
+    let count = field.count(1)?;
+    let count = u8::try_from(count).ok().filter(|count| *count <= RESUMPTIONS_MAX);
+    if count.is_none() {
+        let message =
+            format!("stream.resumptions must be from 1 to {RESUMPTIONS_MAX}, not {}", field.shown());
+        field.report.add(field.error(codes::BAD_VALUE, message));
+    }
+    count
 }
 
 fn unknown(section: &str, field: Field<'_>, known: &[&str]) {

@@ -17,7 +17,7 @@ use crate::typed::ProfileChoice;
 use crate::yaml::Map;
 
 /// Keys of the section.
-const KEYS: [&str; 12] = [
+const KEYS: [&str; 13] = [
     "strict",
     "profile",
     "health",
@@ -26,6 +26,7 @@ const KEYS: [&str; 12] = [
     "admin_listen",
     "errors",
     "retry",
+    "stream",
     "trace",
     "fleet",
     "store",
@@ -73,6 +74,7 @@ pub(crate) fn read<'a>(top: Reader<'a>) -> Section<'a> {
             "admin_listen" => section.admin_listen = address(field),
             "errors" => section.all_out_status = errors(field),
             "retry" => section.calls.retry(field),
+            "stream" => section.calls.stream(field),
             "trace" => section.calls.trace(field),
             "fleet" => section.fleet = Some(fleet::read(field)),
             "store" => section.store = Some(store::read(field)),

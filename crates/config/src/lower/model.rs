@@ -226,6 +226,7 @@ pub(crate) fn info(reader: Option<Reader<'_>>, environment: &ProbeSettings) -> M
         base_model: text("base_model"),
         max_input_tokens: reader.get("max_input_tokens").and_then(|field| field.count(0)),
         blocked: flag("blocked"),
+        supports_prefill: reader.get("supports_assistant_prefill").map(|field| field.truth()),
         disable_background_health_check: flag("disable_background_health_check"),
         probe,
         shown,

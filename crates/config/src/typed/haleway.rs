@@ -68,11 +68,14 @@ pub struct Calls {
     pub retry_share: f32,
     /// `retry.reserve`: retries per second that are allowed however few calls there are.
     pub retry_reserve: u32,
+    /// `stream.resume` and `stream.resumptions`: how often a chat stream that breaks after its first output is continued by
+    /// another deployment; 0 = never.
+    pub resumptions: u8,
 }
 
 impl Default for Calls {
     fn default() -> Self {
-        Self { trace: TraceLevel::OnRequest, retry_share: 0.2, retry_reserve: 10 }
+        Self { trace: TraceLevel::OnRequest, retry_share: 0.2, retry_reserve: 10, resumptions: 0 }
     }
 }
 

@@ -126,6 +126,8 @@ pub struct ModelInfo {
     pub max_input_tokens: Option<u64>,
     /// `blocked`: paused by an administrator; neither used nor probed.
     pub blocked: bool,
+    /// `supports_assistant_prefill`: it goes on with a last message of the assistant; `None` = not said.
+    pub supports_prefill: Option<bool>,
     /// `disable_background_health_check`.
     pub disable_background_health_check: bool,
     /// What the `health_check_*` keys, and the environment variables behind them, say about the probe's body.

@@ -13,6 +13,7 @@ const ALL: &str = "haleway:
   admin_listen: 127.0.0.1:4001
   errors: {all_out_status: 529}
   retry: {share: 0.5, reserve: 3}
+  stream: {resume: true, resumptions: 2}
   trace: always
   health:
     interval: 61s
@@ -45,7 +46,7 @@ fn every_key_of_the_section_arrives() {
     assert_eq!(own.profile.profile, Profile::Resilient);
     assert_eq!(own.admin_listen.unwrap().port(), 4001);
     assert_eq!(own.all_out_status, Some(529));
-    let calls = Calls { trace: TraceLevel::Always, retry_share: 0.5, retry_reserve: 3 };
+    let calls = Calls { trace: TraceLevel::Always, retry_share: 0.5, retry_reserve: 3, resumptions: 2 };
     assert_eq!(own.calls, calls);
     let rows = explain(&config);
     let row = rows.iter().find(|row| row.key == "retry.share").unwrap();

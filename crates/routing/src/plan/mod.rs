@@ -227,6 +227,12 @@ impl<'a> CallPlan<'a> {
         self.current = None;
     }
 
+    /// Leaves a deployment out of this call, as if it had been tried.
+    pub fn exclude(&mut self, slot: Slot) {
+        self.tried.push(slot);
+        self.current = None;
+    }
+
     /// Attempts that failed, in order.
     pub fn trail(&self) -> &[Failed] {
         &self.trail

@@ -18,6 +18,7 @@ pub(crate) mod read;
 pub(crate) mod realtime;
 pub(crate) mod refusal;
 pub mod relay;
+mod resume;
 pub(crate) mod stream;
 mod suspicion;
 pub(crate) mod trace;
@@ -46,6 +47,7 @@ use crate::call::guard::Attempt;
 use crate::call::place::Place;
 use crate::call::read::Wishes;
 use crate::call::realtime::{Begun, Door};
+use crate::call::resume::Resume;
 use crate::call::suspicion::Suspicion;
 use crate::call::trace::Trace;
 use crate::call::trail::Trail;
@@ -151,7 +153,7 @@ pub(crate) fn call_id(headers: &HeaderMap) -> HeaderValue {
 #[derive(Clone, Copy)]
 pub(crate) struct Session<'a> {
     pub(crate) gateway: &'a Arc<Gateway>,
-    pub(crate) live: &'a Live,
+    pub(crate) live: &'a Arc<Live>,
     pub(crate) operation: Operation,
     pub(crate) body: ClientBody<'a>,
     /// Set when the call is about objects (`crate::errands`).
@@ -235,7 +237,8 @@ impl Session<'_> {
                 }
                 Ended::Stream { headers, held, reader, attempt } => {
                     suspicion.acquit();
-                    let relay = relay::Relay::new(held, *reader, attempt, place);
+                    let mut relay = relay::Relay::new(held, *reader, attempt, place);
+                    relay.resume(Resume::of(self, wishes, deployment, &plan));
                     return Ok(self.stream(deployment, &plan, &trail, &headers, relay));
                 }
                 Ended::Session(begun) => {

@@ -80,7 +80,7 @@ where
 }
 
 /// What a caller asks of the router, by body or header.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Wishes {
     pub(crate) num_retries: Option<u32>,
     pub(crate) fallbacks: Option<Vec<String>>,

@@ -14,6 +14,7 @@ use haleway_wire::sse;
 use http::HeaderMap;
 use serde_json::{Map, Value, json};
 
+use crate::call::failure::Failed;
 use crate::call::trail::{Candidate, Trail};
 use crate::deployment::Deployment;
 
@@ -68,6 +69,21 @@ impl Trace {
         object.insert("deployment".to_owned(), json!(last.map(|deployment| &**deployment.id())));
         object.insert("gave_up".to_owned(), reason.code().into());
         Self { object, head: None }
+    }
+
+    /// `deployment` went on with the stream when it `failed` after so many bytes of text.
+    pub(crate) fn resumed(&mut self, deployment: &Deployment, failed: &Failed, after: usize) {
+        let broke = self.object.insert("deployment".to_owned(), json!(&**deployment.id()));
+        let entry = json!({
+            "from": broke,
+            "deployment": &**deployment.id(),
+            "reason": failed.word(),
+            "class": failed.class.as_str(),
+            "after_bytes": after,
+        });
+        if let Value::Array(resumed) = self.object.entry("resumed").or_insert_with(|| json!([])) {
+            resumed.push(entry);
+        }
     }
 
     /// The object itself.

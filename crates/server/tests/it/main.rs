@@ -35,6 +35,8 @@ mod reload;
 #[cfg(test)]
 mod reports;
 #[cfg(test)]
+mod resume;
+#[cfg(test)]
 mod routing;
 #[cfg(test)]
 mod secrets;
