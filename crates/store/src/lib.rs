@@ -1,4 +1,4 @@
-//! The memory on disk: health history, incidents, the probe ledger, operators' orders and their audit.
+//! The memory on disk: health history, incidents, the probe ledger, operators' orders and their audit, stored models.
 //!
 //! One set of statements over two engines, SQLite and PostgreSQL: what differs between them is in [`engine`], and one
 //! conformance suite runs on both. Nothing here decides about health: a store that is lost costs memory, never a verdict.
@@ -10,11 +10,13 @@ mod engine;
 mod error;
 mod history;
 mod ledger;
+mod models;
 mod orders;
 mod postgres;
 mod record;
 mod retention;
 mod schema;
+mod seal;
 mod sqlite;
 mod write;
 
@@ -28,9 +30,11 @@ pub use details::Details;
 pub use error::StoreError;
 pub use history::{HistoryPage, HistoryQuery, IncidentQuery};
 pub use ledger::Spent;
+pub use models::{ModelRow, ModelsMark};
 pub use orders::{AuditRow, Order};
 pub use record::{Check, Incident, Noticed, Return};
 pub use retention::Retention;
+pub use seal::{CannotOpen, Sealer};
 pub use write::Write;
 
 use engine::Engine;

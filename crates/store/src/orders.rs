@@ -63,8 +63,19 @@ pub struct AuditRow {
 
 impl AuditRow {
     pub(crate) fn statement(&self) -> Statement {
-        let sql = "INSERT INTO haleway_audit (audit_id, at, actor, origin, action, subject, reason, until_at)
-                   VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT DO NOTHING";
+        self.inserted("VALUES ($1, $2, $3, $4, $5, $6, $7, $8)")
+    }
+
+    /// The same, but only while `query` finds something. Its own arguments begin at `$9`.
+    pub(crate) fn statement_while(&self, query: &str) -> Statement {
+        self.inserted(&format!("SELECT $1, $2, $3, $4, $5, $6, $7, $8 WHERE EXISTS ({query})"))
+    }
+
+    fn inserted(&self, values: &str) -> Statement {
+        let sql = format!(
+            "INSERT INTO haleway_audit (audit_id, at, actor, origin, action, subject, reason, until_at)
+             {values} ON CONFLICT DO NOTHING"
+        );
         Statement::new(sql)
             .with(self.audit_id.as_str())
             .with(self.at)

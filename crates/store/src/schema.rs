@@ -2,20 +2,52 @@
 //!
 //! A step's statements can be repeated, and a lock keeps processes that start together apart, so that a step that was
 //! interrupted or made twice ends in the same tables. LiteLLM's table is created as its own schema has it when it is
-//! missing, and never altered. Times in our own tables are milliseconds since the epoch.
+//! missing, and never altered; the same goes for its table of models. Times in our own tables are milliseconds since the epoch.
 
 use crate::StoreError;
 use crate::engine::{Dialect, Engine, Kind, Statement};
 
 /// The latest version.
-const LATEST: i64 = 3;
+const LATEST: i64 = 4;
 
 /// Any number that nobody else uses: processes that migrate one database wait for one another on it.
 const LOCK: &str = "SELECT pg_advisory_xact_lock(7240301121)";
 
 const VERSIONS: &str = "CREATE TABLE IF NOT EXISTS haleway_schema (version BIGINT PRIMARY KEY)";
 
-const OF_LITELLM: &str = r#"CREATE TABLE IF NOT EXISTS "LiteLLM_HealthCheckTable" (
+/// A table that LiteLLM may have made already.
+struct Foreign {
+    name: &'static str,
+    create: &'static str,
+    indexes: &'static [&'static str],
+}
+
+const CHECKS: Foreign = Foreign {
+    name: "LiteLLM_HealthCheckTable",
+    create: CHECKS_TABLE,
+    indexes: &[
+        r#"CREATE INDEX IF NOT EXISTS "LiteLLM_HealthCheckTable_model_name_idx" ON "LiteLLM_HealthCheckTable" (model_name)"#,
+        r#"CREATE INDEX IF NOT EXISTS "LiteLLM_HealthCheckTable_checked_at_idx" ON "LiteLLM_HealthCheckTable" (checked_at)"#,
+        r#"CREATE INDEX IF NOT EXISTS "LiteLLM_HealthCheckTable_status_idx" ON "LiteLLM_HealthCheckTable" (status)"#,
+        r#"CREATE INDEX IF NOT EXISTS "LiteLLM_HealthCheckTable_model_id_model_name_checked_at_idx" ON "LiteLLM_HealthCheckTable" (model_id, model_name, checked_at DESC)"#,
+    ],
+};
+
+const MODELS: Foreign = Foreign { name: "LiteLLM_ProxyModelTable", create: MODELS_TABLE, indexes: &[] };
+
+const MODELS_TABLE: &str = r#"CREATE TABLE IF NOT EXISTS "LiteLLM_ProxyModelTable" (
+    model_id TEXT NOT NULL PRIMARY KEY,
+    model_name TEXT NOT NULL,
+    litellm_params {json} NOT NULL,
+    model_info {json},
+    blocked {bool} NOT NULL DEFAULT {false},
+    created_at {time} NOT NULL DEFAULT {now},
+    created_by TEXT NOT NULL,
+    updated_at {time} NOT NULL DEFAULT {now},
+    updated_by TEXT NOT NULL
+)"#;
+
+const CHECKS_TABLE: &str = r#"CREATE TABLE IF NOT EXISTS "LiteLLM_HealthCheckTable" (
     health_check_id TEXT NOT NULL PRIMARY KEY,
     model_name TEXT NOT NULL,
     model_id TEXT,
@@ -30,13 +62,6 @@ const OF_LITELLM: &str = r#"CREATE TABLE IF NOT EXISTS "LiteLLM_HealthCheckTable
     created_at {time} NOT NULL DEFAULT {now},
     updated_at {time} NOT NULL
 )"#;
-
-const INDEXES_OF_LITELLM: [&str; 4] = [
-    r#"CREATE INDEX IF NOT EXISTS "LiteLLM_HealthCheckTable_model_name_idx" ON "LiteLLM_HealthCheckTable" (model_name)"#,
-    r#"CREATE INDEX IF NOT EXISTS "LiteLLM_HealthCheckTable_checked_at_idx" ON "LiteLLM_HealthCheckTable" (checked_at)"#,
-    r#"CREATE INDEX IF NOT EXISTS "LiteLLM_HealthCheckTable_status_idx" ON "LiteLLM_HealthCheckTable" (status)"#,
-    r#"CREATE INDEX IF NOT EXISTS "LiteLLM_HealthCheckTable_model_id_model_name_checked_at_idx" ON "LiteLLM_HealthCheckTable" (model_id, model_name, checked_at DESC)"#,
-];
 
 /// History, incidents and the ledger.
 const FIRST: &[&str] = &[
@@ -113,15 +138,16 @@ pub(crate) async fn migrate(engine: &dyn Engine) -> Result<(), StoreError> {
     }
     for version in found + 1..=LATEST {
         let mut step: Vec<_> = lock.iter().cloned().collect();
-        if version == 1 {
-            step.extend(tables_of_litellm(engine).await?);
-        }
-        let own = match (version, engine.dialect()) {
-            (1, _) => FIRST,
-            (2, _) => SECOND,
-            (_, Dialect::Sqlite) => THIRD_IN_SQLITE,
-            (_, Dialect::Postgres) => &[],
+        let (foreign, own): (_, &[&str]) = match (version, engine.dialect()) {
+            (1, _) => (Some(&CHECKS), FIRST),
+            (2, _) => (None, SECOND),
+            (3, Dialect::Sqlite) => (None, THIRD_IN_SQLITE),
+            (3, Dialect::Postgres) => (None, &[]),
+            _ => (Some(&MODELS), &[]),
         };
+        if let Some(table) = foreign {
+            step.extend(table_of_litellm(engine, table).await?);
+        }
         step.extend(own.iter().map(|sql| Statement::new(*sql)));
         let version = u64::try_from(version).unwrap_or_default();
         let done = "INSERT INTO haleway_schema (version) VALUES ($1) ON CONFLICT DO NOTHING";
@@ -131,26 +157,38 @@ pub(crate) async fn migrate(engine: &dyn Engine) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// What creates LiteLLM's table with its indexes; nothing where it exists, whatever its indexes are.
-async fn tables_of_litellm(engine: &dyn Engine) -> Result<Vec<Statement>, StoreError> {
-    let (exists, json, time, now) = match engine.dialect() {
+/// What creates a table of LiteLLM's with its indexes; nothing where it exists, whatever its indexes are.
+async fn table_of_litellm(engine: &dyn Engine, table: &Foreign) -> Result<Vec<Statement>, StoreError> {
+    let (exists, words) = match engine.dialect() {
         Dialect::Sqlite => (
-            "SELECT COUNT(*) FROM sqlite_master WHERE type = 'table' AND name = 'LiteLLM_HealthCheckTable'",
-            "TEXT",
-            "INTEGER",
-            "(CAST(unixepoch('subsec') * 1000 AS INTEGER))",
+            "SELECT COUNT(*) FROM sqlite_master WHERE type = 'table' AND name = $1",
+            [
+                ("{json}", "TEXT"),
+                ("{time}", "INTEGER"),
+                ("{now}", "(CAST(unixepoch('subsec') * 1000 AS INTEGER))"),
+                ("{bool}", "INTEGER"),
+                ("{false}", "0"),
+            ],
         ),
         Dialect::Postgres => (
-            "SELECT CAST(COUNT(*) AS BIGINT) FROM pg_tables WHERE schemaname = ANY (current_schemas(false)) AND tablename = 'LiteLLM_HealthCheckTable'",
-            "JSONB",
-            "TIMESTAMP(3)",
-            "CURRENT_TIMESTAMP",
+            "SELECT CAST(COUNT(*) AS BIGINT) FROM pg_tables WHERE schemaname = ANY (current_schemas(false)) AND tablename = $1",
+            [
+                ("{json}", "JSONB"),
+                ("{time}", "TIMESTAMP(3)"),
+                ("{now}", "CURRENT_TIMESTAMP"),
+                ("{bool}", "BOOLEAN"),
+                ("{false}", "false"),
+            ],
         ),
     };
-    let rows = engine.rows(&Statement::new(exists), &[Kind::Int]).await?;
+    let rows = engine.rows(&Statement::new(exists).with(table.name), &[Kind::Int]).await?;
     if rows.into_iter().next().and_then(|mut row| row.count()).unwrap_or(0) > 0 {
         return Ok(Vec::new());
     }
-    let table = OF_LITELLM.replace("{json}", json).replace("{time}", time).replace("{now}", now);
-    Ok([table].into_iter().chain(INDEXES_OF_LITELLM.map(str::to_owned)).map(Statement::new).collect())
+    let create = words.iter().fold(table.create.to_owned(), |sql, (word, own)| sql.replace(word, own));
+    Ok([create]
+        .into_iter()
+        .chain(table.indexes.iter().map(|sql| (*sql).to_owned()))
+        .map(Statement::new)
+        .collect())
 }

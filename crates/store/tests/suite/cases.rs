@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use haleway_store::{HistoryQuery, IncidentQuery, Retention, Return, Store, Write};
+use haleway_store::{HistoryQuery, IncidentQuery, ModelRow, Retention, Return, Store, StoreError, Write};
 
-use crate::samples::{NOON, audit, check, incident, order, spent};
+use crate::samples::{NOON, audit, check, incident, model, order, spent};
 
 const DAY: u64 = 24 * 60 * 60 * 1000;
 
@@ -132,6 +132,56 @@ pub(crate) async fn forgetting_goes_in_small_steps_and_spares_what_stands(store:
     assert_eq!(store.orders(now).await.unwrap().len(), 1);
 }
 
+pub(crate) async fn a_stored_model_is_added_once_changed_by_who_knows_it_and_gone_when_it_is_dropped(
+    store: Store,
+) {
+    let (one, two) = (model("m1", "g", NOON), model("m2", "g", NOON + 1));
+    store.add_model(&two, &audit("a1", NOON)).await.unwrap();
+    store.add_model(&one, &audit("a2", NOON)).await.unwrap();
+    assert_eq!(parsed(store.models().await.unwrap()), parsed(vec![one.clone(), two.clone()]));
+    let error = store.add_model(&one, &audit("a3", NOON)).await.unwrap_err();
+    assert!(matches!(error, StoreError::Refused(_)), "{error}");
+
+    let changed = ModelRow { name: "h".to_owned(), info: None, updated_at: NOON + 9, ..one.clone() };
+    assert!(store.change_model(&one, &changed, &audit("a4", NOON)).await.unwrap());
+    assert!(!store.change_model(&one, &changed, &audit("a5", NOON)).await.unwrap(), "it changed meanwhile");
+    let found = store.model("m1").await.unwrap().unwrap();
+    assert_eq!(parsed(vec![found.clone()]), parsed(vec![changed]));
+    assert!(store.change_model(&found, &found, &audit("a6", NOON)).await.unwrap());
+    assert!(store.model("m1").await.unwrap().unwrap().updated_at > NOON + 9, "however slow a clock is");
+
+    assert!(store.drop_model("m1", &audit("a7", NOON)).await.unwrap());
+    assert!(!store.drop_model("m1", &audit("a8", NOON)).await.unwrap());
+    assert_eq!(store.model("m1").await.unwrap(), None);
+    let done: Vec<_> = store.audit(9).await.unwrap().into_iter().map(|row| row.audit_id).collect();
+    assert_eq!(done, ["a7", "a6", "a4", "a2", "a1"], "what was not done is not in the audit");
+}
+
+pub(crate) async fn every_change_to_the_stored_models_changes_their_mark(store: Store) {
+    let mut marks = vec![store.models_mark().await.unwrap()];
+    let row = model("m1", "g", NOON);
+    store.add_model(&row, &audit("a1", NOON)).await.unwrap();
+    marks.push(store.models_mark().await.unwrap());
+    store.change_model(&row, &row, &audit("a2", NOON)).await.unwrap();
+    marks.push(store.models_mark().await.unwrap());
+    store.add_model(&model("m2", "g", NOON), &audit("a3", NOON)).await.unwrap();
+    marks.push(store.models_mark().await.unwrap());
+    store.drop_model("m2", &audit("a4", NOON)).await.unwrap();
+    assert_eq!(store.models_mark().await.unwrap(), marks[2]);
+    for (at, mark) in marks.iter().enumerate() {
+        assert!(!marks[..at].contains(mark), "{marks:?}");
+    }
+}
+
+/// Rows with their JSON read: databases space and order it as they like.
+fn parsed(rows: Vec<ModelRow>) -> Vec<(ModelRow, serde_json::Value, serde_json::Value)> {
+    let json = |text: &str| serde_json::from_str(text).unwrap();
+    let bare = |row: ModelRow| ModelRow { params: String::new(), info: None, ..row };
+    let read =
+        |row: ModelRow| (bare(row.clone()), json(&row.params), json(row.info.as_deref().unwrap_or("null")));
+    rows.into_iter().map(read).collect()
+}
+
 /// Every case by name, as `case!(name)`.
 macro_rules! every_case {
     ($case:ident) => {
@@ -142,6 +192,8 @@ macro_rules! every_case {
         $case!(the_ledger_adds_up_what_every_life_of_every_process_spent);
         $case!(the_newest_order_counts_until_its_time);
         $case!(forgetting_goes_in_small_steps_and_spares_what_stands);
+        $case!(a_stored_model_is_added_once_changed_by_who_knows_it_and_gone_when_it_is_dropped);
+        $case!(every_change_to_the_stored_models_changes_their_mark);
     };
 }
 pub(crate) use every_case;

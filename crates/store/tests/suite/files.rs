@@ -72,6 +72,8 @@ async fn a_database_in_memory_remembers_while_it_lives() {
 }
 
 /// What takes a database back to an earlier version.
+const WITHOUT_FOURTH: &[&str] =
+    &["DROP TABLE \"LiteLLM_ProxyModelTable\"", "DELETE FROM haleway_schema WHERE version > 3"];
 const WITHOUT_THIRD: &[&str] = &[
     "DROP TABLE haleway_counts",
     "DROP TRIGGER haleway_counts_more",
@@ -88,9 +90,11 @@ const WITHOUT_SECOND: &[&str] = &[
 
 #[tokio::test]
 async fn every_earlier_schema_is_migrated_with_its_rows() {
-    for (name, steps) in
-        [("before-3", vec![WITHOUT_THIRD]), ("before-2", vec![WITHOUT_THIRD, WITHOUT_SECOND])]
-    {
+    for (name, steps) in [
+        ("before-4", vec![WITHOUT_FOURTH]),
+        ("before-3", vec![WITHOUT_FOURTH, WITHOUT_THIRD]),
+        ("before-2", vec![WITHOUT_FOURTH, WITHOUT_THIRD, WITHOUT_SECOND]),
+    ] {
         let directory = Directory::new(name);
         let store = directory.store().await;
         let rows = ["c1", "c2"].map(|id| Write::Check(check(id, "d1", true, NOON)));

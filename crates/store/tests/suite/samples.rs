@@ -1,6 +1,6 @@
 //! Rows for tests.
 
-use haleway_store::{AuditRow, Check, Details, Incident, Noticed, Order, Spent, Write};
+use haleway_store::{AuditRow, Check, Details, Incident, ModelRow, Noticed, Order, Spent, Write};
 use serde_json::json;
 
 /// A time that any calendar has: 2026-11-30, noon.
@@ -72,5 +72,19 @@ pub(crate) fn audit(id: &str, at: u64) -> AuditRow {
         subject: "d1".to_owned(),
         reason: "maintenance".to_owned(),
         until: None,
+    }
+}
+
+pub(crate) fn model(id: &str, name: &str, at: u64) -> ModelRow {
+    ModelRow {
+        id: id.to_owned(),
+        name: name.to_owned(),
+        params: r#"{"model": "sealed", "rpm": 60}"#.to_owned(),
+        info: Some(r#"{"id": "m"}"#.to_owned()),
+        blocked: false,
+        created_at: at,
+        created_by: "default_user_id".to_owned(),
+        updated_at: at,
+        updated_by: "default_user_id".to_owned(),
     }
 }

@@ -3,7 +3,7 @@
 use haleway_store::{HistoryQuery, Store, StoreError, Write};
 
 use crate::cases::every_case;
-use crate::samples::{NOON, check, order};
+use crate::samples::{NOON, audit, check, model, order};
 use crate::server::Server;
 
 const ALL: HistoryQuery = HistoryQuery { model: None, status: None, limit: 1_000, offset: 0 };
@@ -18,6 +18,13 @@ CREATE TABLE lite."LiteLLM_HealthCheckTable" (
     "created_at" TIMESTAMP(3) NOT NULL DEFAULT CURRENT_TIMESTAMP, "updated_at" TIMESTAMP(3) NOT NULL,
     CONSTRAINT "LiteLLM_HealthCheckTable_pkey" PRIMARY KEY ("health_check_id"));
 CREATE INDEX "LiteLLM_HealthCheckTable_model_name_idx" ON lite."LiteLLM_HealthCheckTable"("model_name");
+CREATE TABLE lite."LiteLLM_ProxyModelTable" (
+    "model_id" TEXT NOT NULL, "model_name" TEXT NOT NULL, "litellm_params" JSONB NOT NULL, "model_info" JSONB,
+    "created_at" TIMESTAMP(3) NOT NULL DEFAULT CURRENT_TIMESTAMP, "created_by" TEXT NOT NULL,
+    "updated_at" TIMESTAMP(3) NOT NULL DEFAULT CURRENT_TIMESTAMP, "updated_by" TEXT NOT NULL,
+    CONSTRAINT "LiteLLM_ProxyModelTable_pkey" PRIMARY KEY ("model_id"));
+INSERT INTO lite."LiteLLM_ProxyModelTable" (model_id, model_name, litellm_params, model_info, created_by, updated_by)
+    VALUES ('theirs', 'gpt', '{"model": "sealed"}', '{"id": "theirs"}', 'u', 'u');
 INSERT INTO lite."LiteLLM_HealthCheckTable"
     (health_check_id, model_name, status, healthy_count, checked_at, updated_at)
     VALUES ('theirs', 'gpt-4o', 'healthy', 2, '2026-11-30 12:00:00.250', '2026-11-30 12:00:00.250');
@@ -49,7 +56,7 @@ async fn migrates_the_schema_before(server: &Server) {
     let store = opened(&url).await;
     store.write(&[Write::Check(check("c1", "d1", true, NOON))]).await.unwrap();
     server
-        .sql("DROP TABLE before.haleway_orders; DROP TABLE before.haleway_audit; DELETE FROM before.haleway_schema WHERE version > 1")
+        .sql("DROP TABLE before.haleway_orders; DROP TABLE before.haleway_audit; DROP TABLE before.\"LiteLLM_ProxyModelTable\"; DELETE FROM before.haleway_schema WHERE version > 1")
         .await;
     // Three processes that start together.
     let (one, two, three) = tokio::join!(opened(&url), opened(&url), opened(&url));
@@ -81,6 +88,7 @@ async fn works_beside_the_tables_of_litellm(server: &Server) {
     let theirs = &found.checks[1];
     assert_eq!((theirs.health_check_id.as_str(), theirs.healthy), ("theirs", true));
     assert_eq!(theirs.checked_at % 1_000, 250, "to the millisecond");
+    reads_the_models_of_litellm(server, &store).await;
     // LiteLLM's reader, whose words these are.
     server
         .sql(
@@ -89,6 +97,26 @@ async fn works_beside_the_tables_of_litellm(server: &Server) {
                WHERE unhealthy_count = 1) = 1; END $$"#,
         )
         .await;
+}
+
+/// First as an old version made the table, then with the column that a later one added.
+async fn reads_the_models_of_litellm(server: &Server, store: &Store) {
+    store.add_model(&model("ours", "g", NOON), &audit("a1", NOON)).await.unwrap();
+    let found = store.models().await.unwrap();
+    let known: Vec<_> = found.iter().map(|row| (row.id.as_str(), row.blocked)).collect();
+    assert_eq!(known, [("ours", false), ("theirs", false)]);
+    server
+        .sql(
+            r#"ALTER TABLE lite."LiteLLM_ProxyModelTable" ADD COLUMN "blocked" BOOLEAN NOT NULL DEFAULT false;
+               UPDATE lite."LiteLLM_ProxyModelTable" SET blocked = true WHERE model_id = 'theirs'"#,
+        )
+        .await;
+    let theirs = store.model("theirs").await.unwrap().unwrap();
+    assert!(theirs.blocked);
+    let free = haleway_store::ModelRow { blocked: false, ..theirs.clone() };
+    assert!(store.change_model(&theirs, &free, &audit("a2", NOON)).await.unwrap());
+    assert!(!store.model("theirs").await.unwrap().unwrap().blocked);
+    store.add_model(&model("later", "g", NOON), &audit("a3", NOON)).await.unwrap();
 }
 
 #[tokio::test]
