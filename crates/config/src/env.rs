@@ -60,8 +60,9 @@ variables! {
     DEFAULT_FAILURE_THRESHOLD_PERCENT = false "Ignored by LiteLLM too; write haleway.health.window.failure_ratio.";
     DEFAULT_FAILURE_THRESHOLD_MINIMUM_REQUESTS = false "Ignored by LiteLLM too; write haleway.health.window.min_requests.";
     DATABASE_URL = true "PostgreSQL database that remembers health, when the configuration names no store.";
-    LITELLM_SALT_KEY = false "Encrypts stored models; this version stores none.";
-    STORE_MODEL_IN_DB = false "This version stores no models.";
+    HALEWAY_SALT_KEY = true "Seals the secrets of stored models, before LITELLM_SALT_KEY, which is still tried to open them.";
+    LITELLM_SALT_KEY = true "Seals the secrets of stored models. Default: the master key.";
+    STORE_MODEL_IN_DB = true "Models can be added while it runs, as with general_settings.store_model_in_db.";
     NUM_WORKERS = false "One process uses every core.";
 }
 

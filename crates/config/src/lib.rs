@@ -17,18 +17,20 @@ mod origin;
 mod reference;
 mod schema;
 mod source;
+mod stored;
 mod tree;
 mod typed;
 mod yaml;
 
 pub use diag::{CODES, Diagnostic, KeyLists, Severity, WithoutEffect, is_secret_key, render};
 pub use explain::{ExplainRow, explain, render_rows};
-pub use load::{Loaded, Options, load};
+pub use load::{Loaded, Options, load, load_with};
 pub use lower::health::fields::names as health_keys;
 pub use origin::Origin;
 pub use reference::litellm_keys;
 pub use schema::schema;
 pub use source::Source;
+pub use stored::StoredModel;
 pub use typed::{
     Budget, Calls, Config, Fleet, FleetRole, General, Haleway, Limits, Litellm, LitellmKeys, LitellmParams,
     Model, ModelInfo, Origins, Place, ProfileChoice, Redis, RedisAddress, RedisNodes, Router, Store,

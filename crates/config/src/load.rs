@@ -5,6 +5,7 @@ use std::path::Path;
 use secrecy::ExposeSecret;
 
 use crate::diag::{KeyLists, Report};
+use crate::stored::{self, StoredModel};
 use crate::{Config, Diagnostic, Severity, Source, lower, tree};
 
 /// How strictly to judge.
@@ -37,12 +38,21 @@ impl Loaded {
 
 /// Reads the configuration at `path`.
 pub fn load(path: &Path, source: &dyn Source, options: &Options) -> Loaded {
+    load_with(path, source, options, &[])
+}
+
+/// Reads the configuration at `path`, with models that are stored elsewhere behind those of its `model_list`, when it
+/// says that models are stored. A finding about one of them has [`StoredModel::place`] as its file.
+pub fn load_with(path: &Path, source: &dyn Source, options: &Options, stored: &[StoredModel]) -> Loaded {
     let report = Report::default();
     let config = tree::read(path, source, &report).map(|mut root| {
         let environment = tree::environment(&mut root, source, &report);
         let var = |name: &str| {
             source.var(name).or_else(|| environment.get(name).map(|value| value.expose_secret().to_owned()))
         };
+        let stores = lower::stores_models(&root, &var, source, &report);
+        let models = stored.iter().filter(|_| stores).map(|model| model.node(&report)).collect();
+        stored::append(&mut root, models);
         tree::resolve(&mut root, &var, &report);
         lower::lower(&root, environment, source, &report)
     });

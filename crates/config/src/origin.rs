@@ -19,6 +19,11 @@ pub enum Origin {
         /// The line, from 1.
         line: u32,
     },
+    /// A model in the database.
+    Stored {
+        /// `stored model` and its id.
+        model: Arc<Path>,
+    },
     /// An environment variable.
     Env(&'static str),
     /// The catalogue of models.
@@ -33,6 +38,7 @@ impl fmt::Display for Origin {
             Self::Default => f.write_str("default"),
             Self::Profile(name) => write!(f, "profile {name}"),
             Self::File { file, line } => write!(f, "{}:{line}", file.display()),
+            Self::Stored { model } => write!(f, "{}", model.display()),
             Self::Catalogue => f.write_str("catalogue"),
             Self::Env(name) => write!(f, "environment {name}"),
             Self::Derived(key) => write!(f, "follows {key}"),

@@ -191,6 +191,11 @@ pub(crate) fn resolve(root: &mut Map, var: &dyn Fn(&str) -> Option<String>, repo
     }
 }
 
+/// Resolves the references of one value.
+pub(crate) fn resolve_one(node: &mut Node, var: &dyn Fn(&str) -> Option<String>, report: &Report) {
+    resolve_value(node, var, Severity::Warning, report);
+}
+
 fn resolve_value(node: &mut Node, var: &dyn Fn(&str) -> Option<String>, missing: Severity, report: &Report) {
     let span = node.span;
     match &mut node.kind {

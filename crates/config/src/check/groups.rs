@@ -102,7 +102,12 @@ fn known(facts: &Facts<'_>, table: &Table, name: &str, span: Span, so: &str) {
 fn unknown(facts: &Facts<'_>, name: &str, span: Span, so: &str) {
     let message = format!("there is no model group {name:?}: {so}");
     let hint = did_you_mean(name, facts.config.groups());
-    facts.report.add(Finding::warning(codes::UNKNOWN_GROUP, span, message).maybe_hint(hint));
+    facts.report.add(if facts.config.general.store_models {
+        // A model that is added later may bring it.
+        Finding::note(codes::UNKNOWN_GROUP, span, message).maybe_hint(hint)
+    } else {
+        Finding::warning(codes::UNKNOWN_GROUP, span, message).maybe_hint(hint)
+    });
 }
 
 fn cycles(facts: &Facts<'_>) {

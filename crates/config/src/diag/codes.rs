@@ -27,6 +27,7 @@ codes! {
     UNKNOWN_KEY = "unknown-key": "A key that nothing reads.";
     EXTRA_KEY = "extra-key": "A key that is passed on or shown, and not otherwise known.";
     MISPLACED_KEY = "misplaced-key": "A key that is known elsewhere and has no effect here.";
+    MODELS_WITHOUT_STORE = "models-without-database": "store_model_in_db without a database to store them in.";
     NO_EFFECT = "accepted-no-effect": "A key of LiteLLM's that is accepted and has no effect in this version.";
     WRONG_TYPE = "wrong-type": "A value of a type that the key does not take.";
     LOOSE_TYPE = "loose-type": "A value that LiteLLM would read otherwise than it is meant; it is accepted as meant.";

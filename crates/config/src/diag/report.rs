@@ -67,6 +67,8 @@ struct Text {
     text: String,
     lines: Vec<usize>,
     secrets: Vec<Range<usize>>,
+    /// It is no file: a stored model.
+    stored: bool,
 }
 
 impl Text {
@@ -161,11 +163,27 @@ impl Report {
 
     /// Takes in a text; spans name it by the id returned.
     pub(crate) fn file(&self, path: &Path, text: String) -> FileId {
+        self.take_in(path, text, false)
+    }
+
+    /// Takes in the text that `write` makes of a stored model, and answers what else it makes.
+    pub(crate) fn stored<T>(&self, path: &Path, write: impl FnOnce(FileId) -> (String, T)) -> T {
+        let (text, made) = write(FileId(self.texts.borrow().len()));
+        self.take_in(path, text, true);
+        made
+    }
+
+    fn take_in(&self, path: &Path, text: String, stored: bool) -> FileId {
         let mut lines = vec![0];
         lines.extend(text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n').map(|(at, _)| at + 1));
         let mut texts = self.texts.borrow_mut();
-        texts.push(Text { path: path.into(), text, lines, secrets: Vec::new() });
+        texts.push(Text { path: path.into(), text, lines, secrets: Vec::new(), stored });
         FileId(texts.len() - 1)
+    }
+
+    /// Whether a span is in a stored model.
+    pub(crate) fn is_stored(&self, span: Span) -> bool {
+        self.texts.borrow().get(span.file.0).is_some_and(|text| text.stored)
     }
 
     /// Hides the secrets of a tree from every line that is ever shown.
@@ -200,7 +218,7 @@ impl Report {
     /// File and line of a span as the origin of a value.
     pub(crate) fn origin(&self, span: Span) -> Origin {
         let Place { file, line } = self.place(span);
-        Origin::File { file, line }
+        if self.is_stored(span) { Origin::Stored { model: file } } else { Origin::File { file, line } }
     }
 
     /// The findings as diagnostics, by file and line, errors before warnings on one line; equal ones once.

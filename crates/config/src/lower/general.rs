@@ -3,6 +3,7 @@
 use haleway_health::Params;
 use secrecy::SecretString;
 
+use super::field::Field;
 use super::health;
 use super::section::Reader;
 use crate::diag::{Finding, Report, Severity, codes};
@@ -36,6 +37,8 @@ pub(crate) fn lower(
     if master_key.is_none() && !permit {
         report_no_key(reader, report);
     }
+    let salts = [env::HALEWAY_SALT_KEY, env::LITELLM_SALT_KEY].into_iter().filter_map(|name| env.text(name));
+    let salt_keys = salts.map(SecretString::from).chain(master_key.clone()).collect();
     let details = get("health_check_details");
     let Params { probe_routing, .. } = global.params;
     General {
@@ -54,7 +57,26 @@ pub(crate) fn lower(
         max_parallel_requests: parallel,
         max_request_bytes: get("max_request_size_mb").and_then(megabytes),
         public_readiness_details: literal_true("allow_public_health_readiness_details"),
+        store_models: stores(get("store_model_in_db"), env),
+        salt_keys,
     }
+}
+
+/// Whether models are stored. LiteLLM's variable counts when it says so, whatever the file says.
+pub(crate) fn stores(field: Option<Field<'_>>, env: &Environment<'_>) -> bool {
+    field.is_some_and(|field| field.truth()) || env.flag(env::STORE_MODEL_IN_DB)
+}
+
+/// Models are to be stored, and there is nothing to store them in.
+pub(crate) fn report_no_store(field: Option<Field<'_>>, report: &Report) {
+    let message = "store_model_in_db has no database: no model can be added";
+    let finding = match field {
+        Some(field) => Finding::warning(codes::MODELS_WITHOUT_STORE, field.key, message),
+        None => Finding::placeless(Severity::Warning, codes::MODELS_WITHOUT_STORE, message),
+    };
+    report.add(finding.hint(
+        "set general_settings.database_url or DATABASE_URL, or haleway.store: {url: sqlite:haleway.db}",
+    ));
 }
 
 fn is_true(node: &Node) -> bool {
@@ -85,7 +107,7 @@ fn report_no_key(reader: Option<Reader<'_>>, report: &Report) {
     clippy::cast_precision_loss,
     reason = "sizes of requests are small and checked to be positive"
 )]
-fn megabytes(field: super::field::Field<'_>) -> Option<u64> {
+fn megabytes(field: Field<'_>) -> Option<u64> {
     let number = field.number()?;
     if number > 0.0 {
         return Some((number * MEGABYTE as f64) as u64);

@@ -34,7 +34,7 @@ use crate::env::{self, Environment};
 use crate::keys::Section;
 use crate::typed::{Config, Fleet, Haleway, Model, ModelInfo, ProfileChoice, Redis, Store};
 use crate::yaml::{Map, Node};
-use crate::{Origin, Source};
+use crate::{Origin, Source, tree};
 use field::Field;
 use health::Draft;
 use health::fields::Reach;
@@ -66,6 +66,19 @@ impl<'a> Sections<'a> {
 
     fn drop_params(&self) -> bool {
         self.litellm.and_then(|reader| reader.get("drop_params")).is_some_and(|field| field.truth())
+    }
+
+    fn stores(&self) -> Option<Field<'a>> {
+        self.general.and_then(|general| general.get("store_model_in_db"))
+    }
+
+    /// The database, which models that are stored need.
+    fn store(&self, own: &haleway::Section<'_>, stores: bool, env: &Environment<'_>) -> Option<Store> {
+        let store = store::settle(own.store.as_ref(), self.general, env);
+        if stores && store.is_none() {
+            general::report_no_store(self.stores(), self.report);
+        }
+        store
     }
 
     fn machine_tokens(&self) -> bool {
@@ -130,16 +143,36 @@ impl<'a> Sections<'a> {
         fleet
     }
 
-    /// The first health or cooldown key of LiteLLM's in any section.
+    /// The first health or cooldown key of LiteLLM's in any section. What is stored decides nothing for the others.
     fn health_key(&self, models: &[Parts<'a>]) -> Option<(String, Field<'a>)> {
         let shared = [self.general, self.router].into_iter().flatten();
-        let own = models.iter().flat_map(|parts| [Some(parts.params), parts.info]).flatten();
+        let of_file = models.iter().filter(|parts| !self.report.is_stored(parts.node.span));
+        let own = of_file.flat_map(|parts| [Some(parts.params), parts.info]).flatten();
         shared.chain(own).find_map(|reader| {
             let entry = reader.health_key()?;
             let field = Field { name: &entry.name, key: entry.key, value: &entry.value, report: self.report };
             Some((format!("{}.{}", reader.section.name(), entry.name), field))
         })
     }
+}
+
+/// Whether a file, not resolved yet, says that models are stored.
+pub(crate) fn stores_models(
+    root: &Map,
+    var: &dyn Fn(&str) -> Option<String>,
+    source: &dyn Source,
+    report: &Report,
+) -> bool {
+    let general = root.get("general_settings").and_then(|entry| entry.value.as_map());
+    let said = general.and_then(|general| general.get("store_model_in_db")).is_some_and(|entry| {
+        // What is wrong with the value is said when it is read for good.
+        let quiet = Report::default();
+        let mut value = entry.value.clone();
+        tree::resolve_one(&mut value, var, &quiet);
+        let name = "store_model_in_db";
+        !value.is_null() && Field { name, key: entry.key, value: &value, report: &quiet }.truth()
+    });
+    said || general::stores(None, &Environment::new(source, report))
 }
 
 /// The typed configuration. Meaningful only when the report holds no error.
@@ -152,7 +185,8 @@ pub(crate) fn lower(
     let env = Environment::new(source, report);
     env.report_inert();
     let sections = Sections::open(root, report);
-    let list = models(sections);
+    let stores = general::stores(sections.stores(), &env);
+    let list = models(sections, stores);
     let parts: Vec<Parts<'_>> = list.iter().filter_map(|node| model::open(node, report)).collect();
 
     let own = haleway::read(sections.top);
@@ -205,7 +239,7 @@ pub(crate) fn lower(
     global.settle();
     let general = general::lower(sections.general, &env, &health, &global, background, report);
     let litellm = general::litellm(sections.litellm, &env);
-    let store = store::settle(own.store.as_ref(), sections.general, &env);
+    let store = sections.store(&own, stores, &env);
     let chosen = Chosen { profile, catalogue, fleet, store, probe_body: probe };
     let haleway = settled(&own, &global, &groups, chosen);
     let config = Config { models, router, general, litellm, haleway, environment };
@@ -231,7 +265,7 @@ pub(crate) fn lower(
 }
 
 /// The entries of `model_list`.
-fn models(sections: Sections<'_>) -> &[Node] {
+fn models(sections: Sections<'_>, stores: bool) -> &[Node] {
     let report = sections.report;
     let field = sections.top.get("model_list");
     let list = field.map(|field| field.list());
@@ -241,6 +275,8 @@ fn models(sections: Sections<'_>) -> &[Node] {
         Some(Some(_)) | None => {
             let message = "there is no deployment: model_list is missing or empty";
             let finding = match field {
+                // They may all be in the database.
+                _ if stores => Finding::placeless(Severity::Note, codes::NO_MODELS, message),
                 Some(field) => Finding::warning(codes::NO_MODELS, field.key, message),
                 None => Finding::placeless(Severity::Warning, codes::NO_MODELS, message),
             };
@@ -367,6 +403,7 @@ impl Layers<'_> {
             id: given.unwrap_or(computed).into(),
             name: name.into(),
             place: report.place(parts.node.span),
+            stored: report.is_stored(parts.node.span),
             params,
             info,
             prices,

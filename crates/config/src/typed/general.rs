@@ -32,6 +32,11 @@ pub struct General {
     pub max_request_bytes: Option<u64>,
     /// `allow_public_health_readiness_details`: literal true only.
     pub public_readiness_details: bool,
+    /// `store_model_in_db`, or `STORE_MODEL_IN_DB`: models can be added while it runs, and live in the database.
+    pub store_models: bool,
+    /// What secrets of stored models are sealed with, and may have been: `HALEWAY_SALT_KEY`, `LITELLM_SALT_KEY`, the
+    /// master key. The first seals.
+    pub salt_keys: Vec<SecretString>,
 }
 
 /// What else of `litellm_settings` has an effect.

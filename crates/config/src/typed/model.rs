@@ -39,6 +39,8 @@ pub struct Model {
     pub id: Arc<str>,
     /// Where the entry begins.
     pub place: Place,
+    /// It lives in the database, not in the file.
+    pub stored: bool,
     /// `litellm_params`.
     pub params: LitellmParams,
     /// `model_info`.

@@ -13,4 +13,5 @@ mod references;
 mod reports;
 mod rules;
 mod seeds;
+mod stored;
 mod table;

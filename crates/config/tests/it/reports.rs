@@ -38,7 +38,7 @@ fn i02_a_misspelt_setting_is_reported_with_its_cure_and_refused_in_strict_mode()
 #[test]
 fn i02_a_setting_without_effect_is_said_once() {
     let table = two(
-        "general_settings: {database_url: 'postgres://u:p@h/d', store_model_in_db: true, alerting: [slack]}\nguardrails: [{a: 1}]\n",
+        "general_settings: {database_url: 'postgres://u:p@h/d', store_prompts_in_spend_logs: true, alerting: [slack]}\nguardrails: [{a: 1}]\n",
     );
     let found = table.found("accepted-no-effect");
     assert_eq!(found.len(), 3);
@@ -46,7 +46,10 @@ fn i02_a_setting_without_effect_is_said_once() {
     let line = found[0].source.clone().unwrap();
     assert!(!line.contains("u:p"), "{line}");
     // Switched off, it asks for nothing.
-    assert_eq!(two("general_settings: {store_model_in_db: false}\n").found("accepted-no-effect"), []);
+    assert_eq!(
+        two("general_settings: {store_prompts_in_spend_logs: false}\n").found("accepted-no-effect"),
+        []
+    );
 }
 
 #[test]
