@@ -611,6 +611,7 @@ const GENERAL: &[Group] = &[
         names: &["health_check_skip_disabled_background_models"],
     },
     works(&["database_url", "maximum_health_check_retention_period", "store_model_in_db"]),
+    inert("no request needs the database", &["allow_requests_on_db_unavailable"]),
     inert(
         "this version keeps only stored models and the history of health in a database",
         &[
@@ -624,7 +625,6 @@ const GENERAL: &[Group] = &[
             "disable_master_key_return",
             "maximum_spend_logs_retention_period",
             "maximum_spend_logs_retention_interval",
-            "allow_requests_on_db_unavailable",
             "disable_prisma_schema_update",
             "disable_adding_master_key_hash_to_db",
             "disable_error_logs",

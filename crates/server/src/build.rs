@@ -26,6 +26,7 @@ use crate::fleet::Share;
 use crate::gateway::{Gateway, Live};
 use crate::prober::Reports;
 use crate::prober::ledger::Ledger;
+use crate::stored::Stored;
 
 /// Request bodies may have this many bytes unless the configuration says otherwise: images in base64 fit.
 const DEFAULT_MAX_BODY: usize = 100 * 1024 * 1024;
@@ -106,6 +107,7 @@ impl Gateway {
             end_sessions: CancellationToken::new(),
             wake_prober: Notify::new(),
             origin: OnceLock::new(),
+            stored: Stored::default(),
             held: Arc::default(),
         }))
     }

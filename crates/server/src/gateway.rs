@@ -28,6 +28,7 @@ use crate::memory::Memory;
 use crate::prober::Reports;
 use crate::prober::ledger::{Caps, Ledger};
 use crate::reload::{Held, Origin};
+use crate::stored::Stored;
 use crate::view::HealthView;
 
 /// Everything that follows from the configuration.
@@ -145,6 +146,8 @@ pub struct Gateway {
     pub wake_prober: Notify,
     /// Where the configuration came from, once somebody said.
     pub(crate) origin: OnceLock<Origin>,
+    /// Models that live in the database.
+    pub(crate) stored: Stored,
     /// Configurations that calls may still hold; locked while one takes the place of another.
     pub(crate) held: Arc<Mutex<Held>>,
 }

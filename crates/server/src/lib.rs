@@ -19,6 +19,7 @@ mod prober;
 mod reload;
 mod routes;
 pub mod serve;
+mod stored;
 mod view;
 
 pub use body::{Body, BodyError};

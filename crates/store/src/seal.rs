@@ -45,15 +45,20 @@ impl std::fmt::Debug for Sealer {
 }
 
 impl Sealer {
-    /// A sealer that seals with the first of `keys`; `None` without any.
-    pub fn new(keys: &[SecretString]) -> Option<Self> {
-        (!keys.is_empty()).then(|| Self { keys: keys.to_vec() })
+    /// A sealer that seals with the first of `keys`. Without any it opens what is open.
+    pub fn new(keys: &[SecretString]) -> Self {
+        Self { keys: keys.to_vec() }
+    }
+
+    /// Whether there is a key to seal with.
+    pub const fn can_seal(&self) -> bool {
+        !self.keys.is_empty()
     }
 
     /// `litellm_params` as they are stored: every text sealed, as LiteLLM does, and every mapping, as it does not.
     ///
     /// # Errors
-    /// When the system gives no randomness.
+    /// When there is no key, or the system gives no randomness.
     pub fn seal_params(&self, params: &Map<String, Value>) -> Result<Map<String, Value>, StoreError> {
         let sealed = |value: &Value| -> Result<Value, StoreError> {
             Ok(match value {
@@ -91,7 +96,7 @@ impl Sealer {
     }
 
     fn seal(&self, text: &str) -> Result<String, StoreError> {
-        let fault = || StoreError::Unavailable("this system gives no randomness to seal with".to_owned());
+        let fault = || StoreError::Unavailable("there is no key or no randomness to seal with".to_owned());
         let key = self.keys.first().ok_or_else(fault)?;
         let mut nonce = [0; BOX_NONCE];
         SystemRandom::new().fill(&mut nonce).map_err(|_| fault())?;
@@ -152,7 +157,7 @@ mod tests {
     use super::*;
 
     fn sealer(keys: &[&str]) -> Sealer {
-        Sealer::new(&keys.iter().map(|key| SecretString::from(*key)).collect::<Vec<_>>()).unwrap()
+        Sealer::new(&keys.iter().map(|key| SecretString::from(*key)).collect::<Vec<_>>())
     }
 
     fn params(value: Value) -> Map<String, Value> {
@@ -201,6 +206,6 @@ mod tests {
             let stored = params(json!({"model": rubbish}));
             assert!(sealer(&["salt"]).open_params(&stored).is_err(), "{rubbish}");
         }
-        assert!(Sealer::new(&[]).is_none());
+        assert!(!sealer(&[]).can_seal() && sealer(&[]).seal_params(&stored).is_err());
     }
 }

@@ -95,6 +95,9 @@ impl Setup {
         let network = Network::in_memory(Arc::new(MemDial(self.net.clone()))).expect("TLS defaults hold");
         let parts = Parts { network, clock: Clock::start(), seed: self.seed, fleet: FleetHandle::local() };
         let gateway = Gateway::new(config, &self.source, parts).unwrap_or_else(|error| panic!("{error}"));
+        if gateway.live.load().config.general.store_models {
+            gateway.follow(origin(&self.source));
+        }
         gateway.remember().await.unwrap_or_else(|error| panic!("{error}"));
         gateway.spawn();
         let routes = Routes::all(&gateway);
@@ -111,6 +114,13 @@ impl Setup {
             _log_guard: log_guard,
         }
     }
+}
+
+/// Where the configuration of a world comes from.
+fn origin(source: &Memory) -> Origin {
+    let origin = Origin::new(CONFIG.into(), Arc::new(source.clone()), Options::default());
+    let _as_at_start = origin.load();
+    origin
 }
 
 /// A running gateway. Dropped, its background tasks end.
@@ -168,9 +178,7 @@ impl World {
 
     /// Lets the gateway follow its configuration's file.
     pub fn follow(&self) {
-        let origin = Origin::new(CONFIG.into(), Arc::new(self.source.clone()), Options::default());
-        let _as_at_start = origin.load();
-        self.gateway.follow(origin);
+        self.gateway.follow(origin(&self.source));
     }
 
     /// One request, up to the head of its answer.

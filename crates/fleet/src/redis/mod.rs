@@ -310,6 +310,17 @@ impl RedisFleet {
         self.command::<Value>(&cmd).await.map(drop)
     }
 
+    /// Tells the other pods that the models in the database changed.
+    ///
+    /// # Errors
+    /// When the store does not answer.
+    pub async fn tell_models(&self) -> Result<(), Trouble> {
+        let me = self.pod().id().clone();
+        let mut cmd = redis::cmd("PUBLISH");
+        cmd.arg(self.names.channel()).arg(format!("models\n{me}"));
+        self.command::<Value>(&cmd).await.map(drop)
+    }
+
     /// Asks for the one trial by a caller's request that the fleet makes of a deployment within `hold`.
     ///
     /// # Errors

@@ -74,6 +74,11 @@ pub enum Message {
         /// What the pod says of them.
         says: String,
     },
+    /// The models in the database changed.
+    Models {
+        /// The pod that changed them.
+        pod: String,
+    },
 }
 
 impl Message {
@@ -94,6 +99,7 @@ impl Message {
                 let (pod, says) = rest.split_once('\n')?;
                 Some(Self::Counted { pod: pod.to_owned(), says: says.to_owned() })
             }
+            "models" => Some(Self::Models { pod: rest.to_owned() }),
             _ => None,
         }
     }

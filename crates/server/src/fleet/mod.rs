@@ -23,7 +23,7 @@ use std::time::Duration;
 
 use haleway_config::Config;
 use haleway_fleet::pod::traffic::Traffic;
-use haleway_fleet::pod::{Role, Witnesses};
+use haleway_fleet::pod::{Role, Trouble, Witnesses};
 use haleway_fleet::redis::{Heartbeat, RedisFleet};
 use haleway_fleet::{Grant, PodId};
 use haleway_health::{Class, Timestamp};
@@ -145,6 +145,11 @@ impl Share {
     /// Notes that this process saw a deployment fail, for those who ask whether anybody else did.
     fn saw_failure(&self, now: Timestamp, deployment: &Arc<str>, pod: &PodId, unwell: bool) {
         self.witnesses.lock().failed(deployment, pod, now, unwell);
+    }
+
+    /// Tells the other pods that stored models changed.
+    pub(crate) async fn tell_models(&self) -> Result<(), Trouble> {
+        self.redis.tell_models().await
     }
 
     /// Forgets deployments that are gone, after a reload.

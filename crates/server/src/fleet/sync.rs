@@ -62,6 +62,8 @@ async fn take_messages(gateway: &Arc<Gateway>, share: &Arc<Share>) {
             Message::Line { deployment, line } => apply(gateway, share, &deployment, &line),
             Message::Failed { deployment, says } => hear_failure(gateway, share, &deployment, &says),
             Message::Counted { pod, says } => traffic::hear(gateway, share, &pod, &says),
+            Message::Models { pod } if pod != share.me.as_str() => gateway.stored.look(),
+            Message::Models { .. } => {}
         }
     }
 }

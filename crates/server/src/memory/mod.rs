@@ -96,6 +96,7 @@ impl Gateway {
         let keeper = Keeper::new(Arc::clone(self), Arc::clone(&memory), collector);
         if self.memory.set(memory).is_ok() {
             self.tasks.spawn(keeper.keep(known));
+            self.follow_models().await;
         }
         Ok(())
     }

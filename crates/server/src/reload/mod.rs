@@ -7,6 +7,7 @@
 mod diff;
 mod held;
 mod origin;
+mod stored;
 mod watch;
 
 use std::collections::HashSet;
@@ -19,6 +20,7 @@ use tokio::sync::OwnedMutexGuard;
 pub use diff::Change;
 pub(crate) use held::Held;
 pub use origin::Origin;
+pub(crate) use stored::LeftOut;
 
 use crate::build::{self, DeploymentParts, StartError};
 use crate::gateway::Gateway;
@@ -30,6 +32,15 @@ pub struct Reloaded {
     pub changed: Vec<Change>,
     /// What was found in it: warnings and notes, as at start.
     pub diagnostics: Vec<Diagnostic>,
+}
+
+/// Which text of the files counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Files {
+    /// What they hold now.
+    Anew,
+    /// What they held when they were last good.
+    LastGood,
 }
 
 /// Why a configuration stays as it is.
@@ -52,21 +63,26 @@ impl Gateway {
     /// # Errors
     /// When it cannot be taken over: then nothing has changed.
     pub async fn reload(self: &Arc<Self>) -> Result<Reloaded, Rejected> {
+        self.reload_from(Files::Anew).await
+    }
+
+    /// The same, with the files as they are now or as they were when they were last good.
+    pub(crate) async fn reload_from(self: &Arc<Self>, files: Files) -> Result<Reloaded, Rejected> {
         let gateway = Arc::clone(self);
         let reloading = self.tasks.spawn(async move {
-            let result = gateway.reload_in_turn().await;
+            let result = gateway.reload_in_turn(files).await;
             log(&result);
             result
         });
         reloading.await.unwrap_or(Err(Rejected::Ending))
     }
 
-    async fn reload_in_turn(self: &Arc<Self>) -> Result<Reloaded, Rejected> {
+    async fn reload_in_turn(self: &Arc<Self>, files: Files) -> Result<Reloaded, Rejected> {
         let mut held = Arc::clone(&self.held).lock_owned().await;
         let gateway = Arc::clone(self);
         // Reading files blocks, and checking a large configuration takes its time.
         let reloaded = self.tasks.spawn_blocking(move || {
-            let result = gateway.reload_now(&mut held);
+            let result = gateway.reload_now(&mut held, files);
             (result, held)
         });
         let (result, mut held) = reloaded.await.map_err(|_| Rejected::Ending)?;
@@ -77,9 +93,10 @@ impl Gateway {
         result
     }
 
-    fn reload_now(&self, held: &mut OwnedMutexGuard<Held>) -> Result<Reloaded, Rejected> {
+    fn reload_now(&self, held: &mut OwnedMutexGuard<Held>, files: Files) -> Result<Reloaded, Rejected> {
         let origin = self.origin.get().ok_or(Rejected::NoOrigin)?;
-        let loaded = origin.load();
+        let (loaded, left_out) = stored::load(origin, files, self.stored.models());
+        self.stored.leave_out(left_out);
         let Some(config) = loaded.config else { return Err(Rejected::Findings(loaded.diagnostics)) };
         match self.take_over(config, &*origin.source, held) {
             Ok(changed) => Ok(Reloaded { changed, diagnostics: loaded.diagnostics }),

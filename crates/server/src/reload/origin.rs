@@ -10,7 +10,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use haleway_config::{FleetRole, Loaded, Options, Source, load};
+use haleway_config::{FleetRole, Loaded, Options, Source, StoredModel, load_with};
 use parking_lot::Mutex;
 
 /// What files held: a number for the bytes of each, 0 for one that cannot be read.
@@ -29,7 +29,12 @@ pub struct Origin {
     pub role: Option<FleetRole>,
     /// The files as they were loaded last.
     seen: Arc<Mutex<Seen>>,
+    /// What the files held when they were last good.
+    good: Arc<Mutex<Texts>>,
 }
+
+/// What files held.
+type Texts = BTreeMap<PathBuf, Vec<u8>>;
 
 impl std::fmt::Debug for Origin {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -40,14 +45,36 @@ impl std::fmt::Debug for Origin {
 impl Origin {
     /// A configuration in the file at `path`, not read yet.
     pub fn new(path: PathBuf, source: Arc<dyn Source + Send + Sync>, options: Options) -> Self {
-        Self { path, source, options, role: None, seen: Arc::default() }
+        Self { path, source, options, role: None, seen: Arc::default(), good: Arc::default() }
     }
 
     /// Reads and checks it. Blocks on files.
     pub fn load(&self) -> Loaded {
-        let noting = Noting { source: &*self.source, seen: RefCell::default() };
-        let mut loaded = load(&self.path, &noting, &self.options);
-        *self.seen.lock() = noting.seen.into_inner();
+        self.load_with(&[])
+    }
+
+    /// The same with models of the database.
+    pub(super) fn load_with(&self, stored: &[StoredModel]) -> Loaded {
+        let noting = Noting { source: &*self.source, texts: RefCell::default() };
+        let loaded = load_with(&self.path, &noting, &self.options, stored);
+        let texts = noting.texts.into_inner();
+        *self.seen.lock() =
+            texts.iter().map(|(path, bytes)| (path.clone(), number(bytes.as_deref()))).collect();
+        if loaded.config.is_some() {
+            let read = |(path, bytes): (PathBuf, Option<Vec<u8>>)| Some((path, bytes?));
+            *self.good.lock() = texts.into_iter().filter_map(read).collect();
+        }
+        self.in_role(loaded)
+    }
+
+    /// Checks what the files held when they were last good, with models of the database: a change to those takes nothing
+    /// over from a file that is being written, and a broken file holds up no model.
+    pub(super) fn load_good(&self, stored: &[StoredModel]) -> Loaded {
+        let good = Good { source: &*self.source, texts: self.good.lock().clone() };
+        self.in_role(load_with(&self.path, &good, &self.options, stored))
+    }
+
+    fn in_role(&self, mut loaded: Loaded) -> Loaded {
         if let (Some(role), Some(config)) = (self.role, &mut loaded.config) {
             config.haleway.fleet.role = role;
         }
@@ -60,17 +87,33 @@ impl Origin {
     }
 }
 
-/// A source that notes what each file held.
+/// A source that notes what each file held; nothing for one that cannot be read.
 struct Noting<'a> {
     source: &'a dyn Source,
-    seen: RefCell<Seen>,
+    texts: RefCell<BTreeMap<PathBuf, Option<Vec<u8>>>>,
 }
 
 impl Source for Noting<'_> {
     fn read(&self, path: &Path) -> io::Result<Vec<u8>> {
         let read = self.source.read(path);
-        self.seen.borrow_mut().insert(path.to_path_buf(), number(read.as_deref().ok()));
+        self.texts.borrow_mut().insert(path.to_path_buf(), read.as_ref().ok().cloned());
         read
+    }
+
+    fn var(&self, name: &str) -> Option<String> {
+        self.source.var(name)
+    }
+}
+
+/// A source whose files hold what they held before.
+struct Good<'a> {
+    source: &'a dyn Source,
+    texts: Texts,
+}
+
+impl Source for Good<'_> {
+    fn read(&self, path: &Path) -> io::Result<Vec<u8>> {
+        self.texts.get(path).map_or_else(|| self.source.read(path), |bytes| Ok(bytes.clone()))
     }
 
     fn var(&self, name: &str) -> Option<String> {

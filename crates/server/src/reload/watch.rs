@@ -22,6 +22,7 @@ impl Gateway {
         if self.origin.set(origin).is_err() {
             return;
         }
+        self.stored.look();
         let gateway = Arc::clone(self);
         self.tasks.spawn(async move { watch(&gateway).await });
     }

@@ -117,7 +117,7 @@ pub(super) async fn groups(
 }
 
 /// A deployment from an allow-list of fields: what is not listed here cannot leak.
-fn describe(deployment: &Deployment) -> Value {
+pub(super) fn describe(deployment: &Deployment) -> Value {
     let params = &deployment.model.params;
     let mut shown = Map::new();
     shown.insert("model".to_owned(), params.model.clone().into());
@@ -151,7 +151,7 @@ fn model_info(deployment: &Deployment) -> Map<String, Value> {
     let key = if facts.name.is_empty() { target.full_model.as_str() } else { facts.name.as_ref() };
     let mut shown = object(json!({
         "id": &**deployment.id(),
-        "db_model": false,
+        "db_model": deployment.model.stored,
         "mode": target.mode.as_str(),
         "pricing_overrides": own.collect::<Vec<_>>(),
         "key": key,

@@ -7,13 +7,15 @@ mod models;
 mod operate;
 mod pages;
 mod probes;
+mod settings;
+mod store;
 
 use std::borrow::Cow;
 use std::sync::Arc;
 
 use axum::Router;
 use axum::extract::State;
-use axum::routing::{get, post};
+use axum::routing::{get, patch, post};
 use bytes::Bytes;
 use haleway_providers::Operation;
 use http::{HeaderName, HeaderValue, Method, Request, Response, StatusCode};
@@ -164,11 +166,17 @@ fn pages_of(gateway: &Arc<Gateway>) -> Router {
         .route("/v1/model/info", get(info::deployments))
         .route("/model/info", get(info::deployments))
         .route("/model_group/info", get(info::groups))
+        .route("/model/new", post(store::new))
+        .route("/model/update", post(store::update))
+        .route("/model/{id}/update", patch(store::patch))
+        .route("/model/delete", post(store::delete))
+        .route("/settings", get(settings::settings))
+        .route("/active/callbacks", get(settings::settings))
         .route("/metrics", get(pages::metrics))
         .route("/haleway/deployments", get(operate::deployments))
         .route("/haleway/explain", get(operate::explain))
         .route("/haleway/reload", post(operate::reload))
-        .route("/haleway/config", get(operate::config))
+        .route("/haleway/config", get(settings::config))
         .route("/haleway/fleet", get(fleet::fleet_page))
         .route("/haleway/incidents", get(history::incidents))
         .route("/haleway/audit", get(history::audit))

@@ -157,21 +157,6 @@ struct CommandBody {
     reason: Option<String>,
 }
 
-/// `GET /haleway/config`: every effective health value, and where it came from. No secret is among them.
-pub(super) async fn config(State(gateway): Shared, headers: HeaderMap) -> Result<Response, PageError> {
-    let live = gateway.live.load_full();
-    live.keys.admit_admin(&headers)?;
-    let rows: Vec<Value> = haleway_config::explain(&live.config)
-        .into_iter()
-        .map(|row| {
-            json!({"scope": row.scope, "key": row.key, "value": row.value, "origin": row.origin.to_string()})
-        })
-        .collect();
-    let profile = &live.config.haleway.profile;
-    Ok(Json(json!({"profile": profile.name(), "profile_because": profile.reason, "values": rows}))
-        .into_response())
-}
-
 /// `POST /haleway/reload`: 200 with what changed, 422 with the findings that keep the configuration as it is.
 pub(super) async fn reload(State(gateway): Shared, headers: HeaderMap) -> Result<Response, PageError> {
     gateway.live.load().keys.admit_admin(&headers)?;
@@ -243,7 +228,7 @@ pub(super) async fn command(
 }
 
 /// Where a request came from, as the proxy in front of the gateway says; empty when none does.
-fn origin(headers: &HeaderMap) -> &str {
+pub(super) fn origin(headers: &HeaderMap) -> &str {
     headers.get("x-forwarded-for").and_then(|value| value.to_str().ok()).unwrap_or("")
 }
 

@@ -45,6 +45,8 @@ mod seeds;
 #[cfg(test)]
 mod sequences;
 #[cfg(test)]
+mod stored;
+#[cfg(test)]
 mod trace;
 #[cfg(test)]
 mod watched;

@@ -276,3 +276,17 @@ async fn there_is_no_license_and_the_page_says_so() {
     });
     assert_eq!(page.json(), expected);
 }
+
+#[tokio::test(start_paused = true)]
+async fn h11_every_configured_deployment_is_listed_from_the_first_moment() {
+    let world = World::start(Yaml::b2().probed_every(60)).await;
+    let page = world.get("/health").await.json();
+    let mut listed: Vec<String> = ["healthy", "unhealthy", "unknown", "skipped"]
+        .iter()
+        .flat_map(|list| page[format!("{list}_endpoints")].as_array().unwrap())
+        .map(|row| row["model_id"].as_str().unwrap().to_owned())
+        .collect();
+    listed.sort();
+    assert_eq!(listed, ["d1", "d2"], "{page}");
+    assert!(page.as_object().is_some_and(|page| !page.is_empty()));
+}

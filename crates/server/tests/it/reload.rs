@@ -318,3 +318,19 @@ async fn every_section_that_changes_is_named() {
     let fields = changed.iter().find(|change| change["kind"] == "deployment_changed").unwrap();
     assert!(fields["fields"].as_array().unwrap().contains(&json!("prices")), "{body}");
 }
+
+#[tokio::test(start_paused = true)]
+async fn i04_probes_follow_a_reload_within_one_interval_and_what_is_gone_is_never_probed_again() {
+    let world = World::start(probed(Yaml::new().deployment("g", "d1").deployment("g", "d2"))).await;
+    world.until("both are probed", || world.requests("u1") > 0 && world.requests("u2") > 0).await;
+    let (status, body) =
+        reload(&world, &probed(Yaml::new().deployment("g", "d2").deployment("g", "d3"))).await;
+    assert_eq!(status, 200, "{body}");
+    let (gone, kept) = (world.requests("u1"), world.requests("u2"));
+    world.until_within(Duration::from_secs(11), "the new one is probed", || world.requests("u3") > 0).await;
+    world.pass_secs(100).await;
+    assert_eq!(world.requests("u1"), gone);
+    let (kept, new) = (world.requests("u2") - kept, world.requests("u3"));
+    // One interval is ten seconds, with jitter.
+    assert!((9..=13).contains(&kept) && (9..=13).contains(&new), "one prober only: {kept} and {new}");
+}
