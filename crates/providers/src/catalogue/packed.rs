@@ -153,7 +153,11 @@ pub(super) fn compare(name: &[u8], key: &[&str]) -> Ordering {
         let part = part.as_bytes();
         let common = rest.len().min(part.len());
         let (here, there) = (rest.get(..common).unwrap_or(rest), part.get(..common).unwrap_or(part));
-        let order = here.iter().map(u8::to_ascii_lowercase).cmp(there.iter().map(u8::to_ascii_lowercase));
+        // Names share long beginnings, nearly always in the same case.
+        let same = here.chunks_exact(8).zip(there.chunks_exact(8)).take_while(|(one, other)| one == other);
+        let same = same.count() * 8;
+        let (here, there) = (here.iter().skip(same), there.iter().skip(same));
+        let order = here.map(u8::to_ascii_lowercase).cmp(there.map(u8::to_ascii_lowercase));
         if order.is_ne() {
             return order;
         }
