@@ -29,6 +29,10 @@ pub(crate) async fn speak(mut socket: Socket, behaviour: &Behaviour, told: &Told
     }
     let Some(first) = message(&mut socket).await? else { return Ok(()) };
     if behaviour.act == Act::ErrorEvent {
+        if let Some(said) = &behaviour.body {
+            socket.send(Message::text(said.to_string())).await?;
+            return socket.close(None).await;
+        }
         return refuse(&mut socket, "API key not valid. Please pass a valid API key.").await;
     }
     let Some(setup) = first.get("setup") else {
