@@ -27,3 +27,14 @@ def test_c03_every_process_tells_the_same_within_a_second_and_whose_verdict_it_i
             # A process names its own probes in LiteLLM's word.
             assert row["checked_by"] in names | {"background_health_check"}, row
 
+
+
+def test_a_refused_key_is_a_fault_although_the_processes_probe_in_turn(tmp_path, mock, redis, keep):
+    fleet = keep(Fleet(tmp_path, mock, config(f"{{host: 127.0.0.1, port: {redis.port}}}", count=2)))
+    pods = fleet.start(6)
+    fleet.warm(2)
+    until(lambda: all(set(pod.states().values()) == {"HEALTHY"} for pod in pods), 20, "all healthy everywhere")
+    refused = {"error": {"message": "Incorrect API key provided.", "code": "invalid_api_key"}}
+    mock.script("sk-d0", {"do": "status", "status": 401, "body": refused})
+    until(lambda: all(pod.states()["d0"] == "CONFIG_FAULT" for pod in pods), 20, "out everywhere, with its cause")
+    assert all(pod.states()["d1"] == "HEALTHY" for pod in pods)

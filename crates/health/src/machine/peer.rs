@@ -32,9 +32,19 @@ impl Machine {
         Some(moved)
     }
 
+    /// Whether another process can learn anything from this one.
+    pub(crate) fn has_news(&self) -> bool {
+        self.cause().is_some() || self.sightings > 0
+    }
+
     /// Takes in another process's evidence, and leaves the decision alone.
     pub fn hear(&mut self, now: Timestamp, saved: &SavedMachine) {
         let sent_at = saved.sent_at().map(|sent| sent.min(now));
+        if sent_at > self.sent_at() {
+            // Processes take turns in probing: one sighting each is as many sightings. The verdict is left to whoever sees
+            // the last one itself.
+            self.sightings = saved.sightings().min(self.params.config_sightings.saturating_sub(1));
+        }
         self.known_sent_at = self.known_sent_at.max(sent_at);
         self.supported = self.supported.max(saved.supported().min(now));
         let (hold_until, hold_length) = saved.hold();

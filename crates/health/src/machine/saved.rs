@@ -94,6 +94,10 @@ impl SavedMachine {
         self.probe_run
     }
 
+    pub(super) const fn sightings(&self) -> u32 {
+        self.sightings
+    }
+
     pub(super) const fn step(&self) -> u8 {
         self.step
     }

@@ -201,7 +201,7 @@ impl Registry {
     }
 
     pub(crate) fn shared(&self, slot: Slot) -> Option<Saved> {
-        let seat = self.seat(slot).filter(|seat| !seat.share.private && seat.machine.cause().is_some())?;
+        let seat = self.seat(slot).filter(|seat| !seat.share.private && seat.machine.has_news())?;
         Some(Saved {
             id: seat.spec.id.to_string(),
             mode: seat.spec.mode.to_owned(),

@@ -128,6 +128,35 @@ fn failed_probes_of_two_processes_add_up() {
 }
 
 #[test]
+fn refusals_of_a_key_that_processes_meet_in_turn_add_up() {
+    for known in [false, true] {
+        let mut pair = Pair::new();
+        if known {
+            pair.a.probe("d1", Class::Ok);
+            pair.deliver();
+        }
+        let refused = |from: &mut World, to: &mut World, class: Class| {
+            // Longer than the doubt about a credential lasts.
+            from.pass(60 * S);
+            to.pass(60 * S);
+            let mut outcome = from.outcome("d1", class, Source::Probe);
+            outcome.depth = Depth::Generation;
+            from.report("d1", &outcome);
+            from.registry.announce_probe(Slot(0), &outcome);
+            tell(from, to);
+        };
+        let Pair { a, b } = &mut pair;
+        refused(a, b, Class::Auth);
+        refused(b, a, Class::Ok);
+        refused(a, b, Class::Auth);
+        assert_ne!(a.state("d1"), State::ConfigFault, "a success in between");
+        assert_ne!(b.state("d1"), State::ConfigFault, "hearsay is no verdict");
+        refused(b, a, Class::Auth);
+        assert_eq!((a.state("d1"), b.state("d1")), (State::ConfigFault, State::ConfigFault), "{known}");
+    }
+}
+
+#[test]
 fn c06_a_fresh_process_waits_out_what_is_left() {
     let mut old = World::of(2, off());
     old.registry.join_fleet(&Arc::from("pod"));
