@@ -38,6 +38,7 @@ pub fn explain(config: &Config) -> Vec<ExplainRow> {
         limits: own.limits,
         budget: Budget { usd_per_day: own.limits.total_usd_per_day, ..own.budget },
         statuses: own.statuses.clone(),
+        timeouts: own.timeouts,
         own_policy: false,
         cooldown: None,
         origins: own.origins.clone(),
@@ -114,6 +115,7 @@ fn deployment(config: &Config, model: &Model, global: &Draft) -> Vec<ExplainRow>
         probe: model.probe_as(mode_of(model)).unwrap_or(global.probe),
         budget: model.budget,
         statuses: model.statuses.clone(),
+        timeouts: model.timeouts,
         origins: model.origins.clone(),
         ..global.clone()
     };

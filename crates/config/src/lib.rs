@@ -33,6 +33,6 @@ pub use source::Source;
 pub use stored::StoredModel;
 pub use typed::{
     Budget, Calls, Config, Fleet, FleetRole, General, Haleway, Limits, Litellm, LitellmKeys, LitellmParams,
-    Model, ModelInfo, Origins, Place, ProfileChoice, Redis, RedisAddress, RedisNodes, Router, Store,
-    TraceLevel,
+    Model, ModelInfo, Origins, PhaseTimeouts, Place, ProfileChoice, Redis, RedisAddress, RedisNodes, Router,
+    Store, TraceLevel,
 };

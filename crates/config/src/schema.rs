@@ -124,7 +124,7 @@ fn health(place: Reach) -> Value {
 
 fn value_of(slot: Slot) -> Value {
     match slot {
-        Slot::Time(..) => time(),
+        Slot::Time(..) | Slot::OptionalTime(_) => time(),
         Slot::Count(_, least, most) => count(least, most),
         Slot::OptionalCount(_) => count(0, u32::MAX),
         Slot::Small(_, least, most) => count(u32::from(least), u32::from(most)),

@@ -140,7 +140,14 @@ pub(crate) fn deployments(
     slots: &[Slot],
     parts: &DeploymentParts<'_>,
 ) -> Vec<Arc<Deployment>> {
-    let kept = |id: &str| Some(parts.before?.find(id)?.upstream.clone());
+    let kept = |model: &Model| {
+        let before = parts.before?.find(&model.id)?;
+        (before.model.timeouts.connect == model.timeouts.connect).then(|| before.upstream.clone())
+    };
+    let connections = |model: &Model| {
+        let settings = Settings { connect: model.timeouts.connect, ..Settings::default() };
+        Upstream::new(parts.network, &settings)
+    };
     let made = |((model, target), slot): ((&Model, Target), &Slot)| {
         Arc::new(Deployment {
             slot: *slot,
@@ -149,7 +156,7 @@ pub(crate) fn deployments(
             credential: target.credential_source.as_ref().map(|source| parts.credentials.of(source)),
             model: model.clone(),
             target,
-            upstream: kept(&model.id).unwrap_or_else(|| Upstream::new(parts.network, &Settings::default())),
+            upstream: kept(model).unwrap_or_else(|| connections(model)),
         })
     };
     let deployments: Vec<_> = config.models.iter().zip(targets).zip(slots).map(made).collect();

@@ -158,16 +158,16 @@ impl Deployment {
         };
         let by_caller = caller.is_some_and(|caller| caller < own);
         let total = caller.map_or(own, |caller| caller.min(own));
-        let health = &self.model.health.stream;
+        let (health, first_byte) = (&self.model.health.stream, self.model.timeouts.first_byte);
         let deadlines = if stream {
             Deadlines {
                 first_token: Some(streamed.unwrap_or(health.first_token).min(total)),
                 gap: Some(health.gap.min(streamed.unwrap_or(own))),
                 total: by_caller.then_some(total),
-                ..Deadlines::default()
+                first_byte,
             }
         } else {
-            Deadlines::total(total)
+            Deadlines { first_byte, ..Deadlines::total(total) }
         };
         AttemptLimits { deadlines, by_caller }
     }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use haleway_health::{PanicParams, Params, ProbeParams, Profile};
 use haleway_providers::ProbeSettings;
@@ -36,6 +37,8 @@ pub struct Haleway {
     pub budget: Budget,
     /// `health.statuses`: statuses that are read otherwise than the tables do.
     pub statuses: StatusLists,
+    /// `health.timeouts`: limits of single phases of calls and probes, where nothing narrower is set.
+    pub timeouts: PhaseTimeouts,
     /// Coordination of several processes.
     pub fleet: Fleet,
     /// Where health is remembered; `None` = nowhere.
@@ -99,6 +102,20 @@ impl TraceLevel {
             Self::Always => "always",
         }
     }
+}
+
+/// Limits of single phases of a call or a probe; the phases of a stream are among the health values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PhaseTimeouts {
+    /// `timeouts.connect`: name resolution, TCP and TLS together. Default 5 s.
+    pub connect: Duration,
+    /// `timeouts.first_byte`: from the request to the head of the answer, connecting included. `None` = no limit of its own,
+    /// the default: a model that answers whole may think until the end of its time.
+    pub first_byte: Option<Duration>,
+}
+
+impl PhaseTimeouts {
+    pub(crate) const DEFAULT: Self = Self { connect: Duration::from_secs(5), first_byte: None };
 }
 
 /// Which preset, and why.

@@ -10,7 +10,7 @@ mod store;
 
 pub use fleet::{Fleet, FleetRole, LitellmKeys, Redis, RedisAddress, RedisNodes};
 pub use general::{General, Litellm};
-pub use haleway::{Budget, Calls, Haleway, Limits, ProfileChoice, TraceLevel};
+pub use haleway::{Budget, Calls, Haleway, Limits, PhaseTimeouts, ProfileChoice, TraceLevel};
 pub use model::{LitellmParams, Model, ModelInfo, Origins, Place};
 pub use router::Router;
 pub use store::Store;

@@ -14,7 +14,7 @@ use haleway_routing as routing;
 use secrecy::SecretString;
 use serde_json::{Map, Value};
 
-use super::Budget;
+use super::{Budget, PhaseTimeouts};
 use crate::Origin;
 
 /// Origins of the values that differ from their preset, by dotted key of the `haleway.health` section (or
@@ -59,6 +59,8 @@ pub struct Model {
     pub budget: Budget,
     /// Statuses that are read otherwise than the tables do.
     pub statuses: StatusLists,
+    /// Limits of single phases of its calls and probes.
+    pub timeouts: PhaseTimeouts,
     /// `probe.policy` was said of it or of its group, not of everything.
     pub own_policy: bool,
     /// Deadline of a probe, also of one that somebody asks for: `health_check_timeout`, else the profile's.

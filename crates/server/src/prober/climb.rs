@@ -312,7 +312,7 @@ impl<'a> Sending<'a> {
             let request = unsigned.request(sent_at.as_millis(), &lease.credential);
             let left = until.saturating_duration_since(Instant::now());
             let left = limit.map_or(left, |limit| left.min(limit));
-            deployment.upstream.send(request, Deadlines::total(left), connection).await
+            deployment.upstream.send(request, deadlines(deployment, left), connection).await
         };
         let mut reply = send(&lease).await?;
         if let Some(fresh) = deployment.authorise_anew(&lease, reply.status.as_u16(), &reply.headers).await {
@@ -341,7 +341,7 @@ async fn first_event(
     request: http::Request<Payload>,
     left: Duration,
 ) -> Result<(u16, HeaderMap, Bytes), Fault> {
-    let mut session = match deployment.upstream.open(request, Deadlines::total(left)).await? {
+    let mut session = match deployment.upstream.open(request, deadlines(deployment, left)).await? {
         Opened::Session(session) => session,
         Opened::Refused(answer) => {
             let (status, headers) = (answer.status.as_u16(), answer.headers.clone());
@@ -415,4 +415,9 @@ impl Found {
         }
         Some(outcome)
     }
+}
+
+/// The limits of one request of a probe: in all what is `left`, and in its phases those of the deployment's calls.
+fn deadlines(deployment: &Deployment, left: Duration) -> Deadlines {
+    Deadlines { first_byte: deployment.model.timeouts.first_byte, ..Deadlines::total(left) }
 }

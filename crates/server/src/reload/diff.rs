@@ -112,7 +112,10 @@ fn fields(old: &Model, old_target: &Target, new: &Model, target: &Target) -> Vec
     let shown = |model: &Model| format!("{:?}", (model.params.clone(), &model.params.rest));
     let routed = |model: &Model| format!("{:?}", model.routing(Slot(0)));
     let judged = |model: &Model| {
-        format!("{:?}", (&model.health, model.probe, model.probe_params, model.budget, &model.statuses))
+        format!(
+            "{:?}",
+            (&model.health, model.probe, model.probe_params, model.budget, &model.statuses, model.timeouts)
+        )
     };
     let table = [
         ("model_name", old.name != new.name),

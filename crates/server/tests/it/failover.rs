@@ -614,3 +614,27 @@ async fn an_outage_of_a_minute_is_found_by_few_and_over_when_it_is_over() {
     );
     assert_eq!(world.state("d1"), "HEALTHY");
 }
+
+/// Each phase has its own limit, per deployment, and its own reason; the call goes on where somebody answers.
+#[tokio::test(start_paused = true)]
+async fn a_phase_that_takes_too_long_is_named_and_the_next_deployment_serves() {
+    for (key, phase) in [("timeouts.connect", "connect"), ("timeouts.first_byte", "first_byte")] {
+        let yaml = Yaml::b1()
+            .set(&format!("d1.model_info.haleway.{key}"), "700ms")
+            .deployment("spare", "d2")
+            .set("router_settings.num_retries", 0)
+            .set("router_settings.fallbacks", json!([{"g": ["spare"]}]));
+        let world =
+            World::of(yaml).with_script("u1", Behaviour::ok().latency(Duration::from_secs(9))).start().await;
+        if phase == "connect" {
+            world.net.blackhole("u1", 80, true);
+        }
+        let began = Instant::now();
+        let answer = world.chat("g").await;
+        let took = Instant::now().duration_since(began);
+        assert_eq!((answer.status, answer.deployment()), (200, "d2"), "{}", answer.text());
+        assert!((700..1_500).contains(&took.as_millis()), "{phase}: {took:?}");
+        let skipped = answer.header("x-haleway-skipped");
+        assert!(skipped.contains(phase), "{phase}: {skipped}");
+    }
+}

@@ -8,7 +8,7 @@ use haleway_providers::classify::StatusLists;
 
 use super::Cooldown;
 use crate::Origin;
-use crate::typed::{Budget, Limits, Origins};
+use crate::typed::{Budget, Limits, Origins, PhaseTimeouts};
 
 /// Numbers and their origins.
 #[derive(Clone, Debug)]
@@ -19,6 +19,7 @@ pub(crate) struct Draft {
     pub(crate) limits: Limits,
     pub(crate) budget: Budget,
     pub(crate) statuses: StatusLists,
+    pub(crate) timeouts: PhaseTimeouts,
     /// `probe.policy` was said of the deployment or its group, not of everything.
     pub(crate) own_policy: bool,
     /// `cooldown_time`, when any layer set it.
@@ -43,6 +44,7 @@ impl Draft {
             limits,
             budget,
             statuses: StatusLists { upstream: Vec::new(), caller: Vec::new() },
+            timeouts: PhaseTimeouts::DEFAULT,
             own_policy: false,
             cooldown: None,
             origins: Origins::new(),

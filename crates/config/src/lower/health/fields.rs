@@ -26,6 +26,8 @@ pub(crate) enum Reach {
 pub(crate) enum Slot {
     /// A time; the flag allows zero.
     Time(fn(&mut Draft) -> &mut Duration, bool),
+    /// A time that may be absent.
+    OptionalTime(fn(&mut Draft) -> &mut Option<Duration>),
     /// A whole number between two bounds.
     Count(fn(&mut Draft) -> &mut u32, u32, u32),
     /// A whole number that may be absent.
@@ -121,6 +123,8 @@ pub(crate) const KEYS: &[HealthKey] = &[
     key("stream.slow_first_token", Deployment, Time(|d| &mut d.params.stream.slow_first_token, false)),
     key("suspect_interval", Deployment, Time(|d| &mut d.probe.suspect_interval, false)),
     key("timeout", Deployment, Time(|d| &mut d.probe.timeout, false)),
+    key("timeouts.connect", Deployment, Time(|d| &mut d.timeouts.connect, false)),
+    key("timeouts.first_byte", Deployment, Slot::OptionalTime(|d| &mut d.timeouts.first_byte)),
     key("trial.hold", Deployment, Time(|d| &mut d.params.trial_hold, false)),
     key("window.buckets", Deployment, Small(|d| &mut d.params.window.buckets, 1, 64)),
     key("window.failure_ratio", Deployment, Real(|d| &mut d.params.window.failure_ratio, 0.0, 1.0)),
@@ -166,6 +170,7 @@ pub(crate) fn show(slot: Slot, draft: &mut Draft) -> String {
     let none = || "none".to_owned();
     match slot {
         Time(get, _) => text::duration(*get(draft)),
+        Slot::OptionalTime(get) => get(draft).map_or_else(none, text::duration),
         Count(get, ..) => get(draft).to_string(),
         OptionalCount(get) => get(draft).map_or_else(none, |count| count.to_string()),
         Small(get, ..) => get(draft).to_string(),

@@ -74,6 +74,7 @@ fn prefixes() -> impl Iterator<Item = &'static str> {
 fn set(key: &HealthKey, field: Field<'_>, draft: &mut Draft) -> Option<()> {
     match key.slot {
         Slot::Time(get, zero) => *get(draft) = time(field, zero)?,
+        Slot::OptionalTime(get) => *get(draft) = Some(time(field, false)?),
         Slot::Count(get, least, most) => *get(draft) = count(field, least, most)?,
         Slot::OptionalCount(get) => *get(draft) = Some(count(field, 0, u32::MAX)?),
         Slot::OptionalUsd(get) => *get(draft) = Some(usd(field)?),
