@@ -4,13 +4,17 @@
 //! brings a deployment back, and an order given to another process all end in the same state.
 
 use std::collections::HashMap;
+use std::time::Duration;
 
 use haleway_health::{Operator, Timestamp};
 use haleway_store::{AuditRow, Order, StoreError, Write};
 use tokio::time::timeout;
 
-use super::{Memory, PATIENCE};
+use super::Memory;
 use crate::gateway::Gateway;
+
+/// How long an operator waits to hear that an order is written. It counts already; what is not written by then is later.
+const CONFIRMATION: Duration = Duration::from_secs(3);
 
 /// The command in the words of the API.
 pub(crate) fn operator_of(command: &str) -> Option<Operator> {
@@ -57,7 +61,7 @@ impl Unwritten<'_> {
     /// Writes it with its audit row. `false`: the database does not take them now, they wait in the backlog.
     pub(crate) async fn write(mut self) -> bool {
         let Some(writes) = &self.writes else { return true };
-        let written = matches!(timeout(PATIENCE, self.memory.store.write(writes)).await, Ok(Ok(())));
+        let written = matches!(timeout(CONFIRMATION, self.memory.store.write(writes)).await, Ok(Ok(())));
         if written {
             self.writes = None;
         }
