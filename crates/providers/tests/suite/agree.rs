@@ -202,6 +202,8 @@ proptest! {
             "openai", "azure", "hosted_vllm", "groq", "anthropic", "together_ai", "fireworks_ai", "openrouter", "azure_ai",
             "voyage", "jina_ai", "nvidia_nim", "mistral", "deepseek", "huggingface", "lm_studio", "azure/o_series",
             "azure/responses", "openai/responses", "text-completion-openai", "custom_openai", "gemini", "cohere", "ollama", "bedrock", "bedrock/us-west-2", "bedrock/eu-west-1/anthropic.claude", "bedrock/titan",
+            "vertex_ai", "vertex_ai/claude-", "vertex_ai/openai", "watsonx", "replicate", "replicate/deployments", "deepgram",
+            "elevenlabs", "dashscope", "xai", "perplexity", "cerebras", "vertex_ai_beta",
         ]),
         id in "[a-zA-Z0-9][a-zA-Z0-9._:@-]{0,12}(/[a-zA-Z0-9._:-]{1,8}){0,2}",
         base in prop::option::of(prop::sample::select(vec![
@@ -209,7 +211,7 @@ proptest! {
         ])),
         version in prop::option::of(prop::sample::select(vec!["2024-06-01", "v1", "preview"])),
     ) {
-        let mut params = json!({"model": format!("{prefix}/{id}"), "api_key": "sk-canary-1", "extra_headers": {"x-sub": "s"}});
+        let mut params = json!({"model": format!("{prefix}/{id}"), "api_key": "sk-canary-1", "extra_headers": {"x-sub": "s"}, "vertex_project": "p", "project_id": "p"});
         if let Some(base) = base {
             params["api_base"] = json!(base);
         }
