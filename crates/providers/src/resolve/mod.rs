@@ -284,9 +284,8 @@ impl Plan<'_> {
 
     /// Where sessions begin. The scheme stays HTTP's: a WebSocket begins as a request.
     fn session(&self) -> Option<(Wire, String)> {
-        let spoken = |wire| matches!(wire, Wire::Realtime | Wire::GeminiLive);
         let endpoint =
-            self.name.provider.endpoint(Mode::Realtime).filter(|endpoint| spoken(endpoint.wire))?;
+            self.name.provider.endpoint(Mode::Realtime).filter(|endpoint| is_session(endpoint.wire))?;
         let path = endpoint.path.strip_prefix("wss:")?;
         if endpoint.wire == Wire::GeminiLive {
             return Some((endpoint.wire, self.live(path)));
@@ -418,7 +417,13 @@ fn unspoken(provider: &Provider, mode: Mode) -> Option<&'static str> {
     // These two are served over chat completions where there is no road of their own.
     let bridged = matches!(mode, Mode::Responses | Mode::AnthropicMessages)
         && provider.endpoint(Mode::Chat).is_some_and(|chat| wires::spoken(chat.wire));
-    (called && !bridged && !wires::spoken(wire)).then(|| wire.as_str())
+    let speaks = if mode == Mode::Realtime { is_session(wire) } else { wires::spoken(wire) };
+    (called && !bridged && !speaks).then(|| wire.as_str())
+}
+
+/// Whether sessions are spoken on this wire.
+const fn is_session(wire: Wire) -> bool {
+    matches!(wire, Wire::Realtime | Wire::GeminiLive)
 }
 
 /// What the catalogue lists as a maker of images may be called as chat all the same. What the operator says counts.

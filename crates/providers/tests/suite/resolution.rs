@@ -531,3 +531,13 @@ fn credentials_are_told_apart_and_not_shown() {
     let shown = format!("{one:?} {:?}", crate::common::headers(&one));
     assert!(!shown.contains("canary"), "{shown}");
 }
+
+#[test]
+fn a_mode_that_a_provider_cannot_serve_is_refused_by_name_at_load() {
+    let params =
+        json!({"model": "bedrock/amazon.nova-sonic-v1:0", "api_key": "k", "aws_region_name": "us-east-1"});
+    let refused = deployment(params.clone(), Some("realtime"), &[]).unwrap_err();
+    assert_eq!(refused.code(), "wire_not_supported");
+    assert!(refused.to_string().contains("bedrock"), "{refused}");
+    assert!(deployment(params, Some("chat"), &[]).is_ok());
+}
