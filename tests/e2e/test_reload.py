@@ -4,7 +4,8 @@ import json
 import os
 import signal
 
-from process import until
+from gateway import run
+from process import free_port, until
 
 ONE = """
 model_list:
@@ -56,3 +57,17 @@ def test_sighup_and_a_call_reload_and_faults_are_told(start):
         "diagnostics": [],
     }
     assert gateway.request("POST", "/haleway/reload", key="sk-wrong").status == 401
+
+
+def test_strict_mode_refuses_a_warning_at_start_and_at_a_reload(start, tmp_path):
+    strict = ONE + "haleway: {strict: true}\n"
+    warned = strict + "litellm_settings: {drop_parms: true}\n"
+    (tmp_path / "warned.yaml").write_text(warned)
+    env = {"GATEWAY_KEY": "sk-x", "MOCK_BASE": "http://127.0.0.1:1"}
+    ended = run("serve", "--config", "warned.yaml", "--port", str(free_port()), cwd=tmp_path, env=env)
+    assert ended.returncode == 1 and "drop_params" in ended.stdout + ended.stderr
+    gateway = start(strict)
+    gateway.config.write_text(warned)
+    answer = gateway.request("POST", "/haleway/reload")
+    assert (answer.status, [found["code"] for found in json.loads(answer.body)["diagnostics"]]) == (422, ["unknown-key"])
+    assert gateway.chat("m").choices, "the configuration before stays in force"
