@@ -107,9 +107,9 @@ impl Gateway {
         let deployments: Vec<_> = live.each().cloned().collect();
         held.fit(&self.hub, &live.config, &live.table, &deployments, self.clock.now());
         let known = |id: &str| live.find(id).is_some() || held.knows(id);
-        self.fleet.retain(known);
-        if let Some(share) = &self.share {
-            share.retain(known);
+        match &self.share {
+            Some(share) => share.retain(known),
+            None => self.fleet.retain(known),
         }
         self.wake_prober.notify_one();
     }

@@ -537,19 +537,7 @@ async fn h03_four_refusals_have_four_codes() {
 
 #[tokio::test(start_paused = true)]
 async fn h04_every_answer_names_who_served_and_why_others_did_not() {
-    let yaml = Yaml::b2()
-        .deployment("g", "d3")
-        .set("router_settings.num_retries", 1)
-        .set("d1.litellm_params.order", 1)
-        .set("d2.litellm_params.order", 1)
-        .set("d3.litellm_params.order", 2)
-        .set("haleway.profile", "litellm");
-    let world = World::of(yaml)
-        .with_script("u1", Behaviour::rate_limited("12"))
-        .with_script("u2", Behaviour::status(500))
-        .start()
-        .await;
-    assert_eq!(world.chat_with("d1", &json!({"num_retries": 0})).await.status, 429);
+    let world = crate::trace::three().await;
     let answer = world.chat("g").await;
     assert_eq!((answer.deployment(), attempts(&answer)), ("d3", 2));
     assert_eq!(skipped(&answer), "d1=cooldown(429, 12s), d2=http_500");

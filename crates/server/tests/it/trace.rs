@@ -17,7 +17,7 @@ async fn ask(world: &World, path: &str, body: &Value, headers: &[(&str, &str)]) 
 }
 
 /// d1 in cooldown, d2 fails, d3 serves.
-async fn three() -> World {
+pub(crate) async fn three() -> World {
     let yaml = Yaml::b2()
         .deployment("g", "d3")
         .set("router_settings.num_retries", 1)
